@@ -1,0 +1,1 @@
+"""What it means: the journal, the state folded from it, results, comparison and the report."""

@@ -1,0 +1,44 @@
+"""What the screen may ask of a session. `Session` is the real one; tests of the screen use their own."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, Protocol
+
+from tui.session.snapshot import Snapshot
+
+
+class Controls(Protocol):
+    """Every method raises VtuneError (what, mend) where it refuses; none blocks the event loop."""
+
+    def subscribe(self, listener: Callable[[Snapshot], None]) -> None:
+        """`listener` gets every new Snapshot, on the event loop, at most four times a second."""
+
+    async def start(self) -> None:
+        """Start (or attach to) the engine; returns at once, the snapshots tell how it goes."""
+
+    def set_lever(self, name: str, value: str) -> None:
+        """Ask for `value` (words of --set); pending until applied. Setting the asked value undoes."""
+
+    def undo(self) -> None:
+        """Drop every pending change."""
+
+    async def apply(self, running: Literal["drain", "cancel"] = "drain") -> None:
+        """End the running replay as told, restart the engine with the pending levers, prove, warm up."""
+
+    async def replay(self) -> None:
+        """Replay the recording on the running engine; returns when it has started."""
+
+    async def cancel_replay(self, how: Literal["drain", "cancel"] = "cancel") -> None:
+        """Stop sending; `drain` lets running requests finish."""
+
+    def set_baseline(self, number: int) -> None:
+        """Make run `number` the one that the others are compared to."""
+
+    async def export(self) -> Path:
+        """Write the Markdown report of the session into its folder."""
+
+    async def restart(self) -> None:
+        """Start the engine again with the levers as asked (after a failure, or by hand)."""
+
+    async def close(self) -> None:
+        """End replay and engine, close the journal."""

@@ -1,0 +1,1 @@
+"""What is sent: recordings, their timing, the streaming client and the replay process."""
