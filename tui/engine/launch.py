@@ -1,0 +1,21 @@
+"""What is needed to start one engine."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A server to start: command line, environment additions, and where it will answer.
+
+    `argv` is the whole command, interpreter first; `env` holds additions to vtune's own environment, not all of it.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    python: str  # the interpreter that has vLLM
+    host: str
+    port: int
+    url: str  # http://host:port, no trailing slash
+    model: str  # the served name, as requests give it
+    launch_id: str  # in the environment of every member as VTUNE_LAUNCH
+    asked: dict[str, str] = field(default_factory=dict)  # lever -> value in the words of --set
