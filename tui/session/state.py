@@ -1,0 +1,296 @@
+"""The session as a pure fold over its journal: the same events give the same state.
+
+Live and reopened sessions go through `State.apply`; nothing else changes a State.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tui.metrics.scrape import Scrape
+from tui.session import journal
+from tui.session.journal import Event
+from tui.traffic.tick import Finished, Tick
+
+
+@dataclass(slots=True)
+class PhaseRecord:
+    name: str
+    started: float
+    ended: float | None = None
+
+
+@dataclass(slots=True)
+class EngineRecord:
+    """One launch (or attachment), from its command line to its end."""
+
+    number: int
+    state: str
+    since: float
+    launched: float
+    argv: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    python: str | None = None
+    url: str | None = None
+    log: str | None = None  # file name inside the session folder
+    asked: dict[str, str] = field(default_factory=dict)
+    start_kind: str | None = None
+    start_s: float | None = None
+    estimate_s: float | None = None
+    pid: int | None = None
+    phases: list[PhaseRecord] = field(default_factory=list)
+    applied: dict[str, str | None] = field(default_factory=dict)
+    mismatches: tuple[str, ...] = ()
+    vllm: str | None = None
+    model: str | None = None
+    device: str | None = None
+    block_size: int | None = None
+    kv_cache_tokens: int | None = None
+    max_model_len: int | None = None
+    warnings: tuple[str, ...] = ()
+    failure: tuple[str, str] | None = None  # what, mend
+    memory_bytes: int | None = None
+    scrape: Scrape | None = None  # the newest
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """One replay on one engine."""
+
+    number: int
+    engine: int
+    label: str
+    started_at: float
+    state: str
+    total: int
+    recording: dict[str, Any]
+    pace: dict[str, Any]
+    pace_text: str
+    cache_reset: str | None = None
+    start_state: str | None = None  # what the warm-up found, in words
+    ceiling: float | None = None
+    file: str | None = None  # run-N.jsonl inside the session folder
+    tick: Tick | None = None
+    ticked_at: float | None = None
+    finished: list[Finished] = field(default_factory=list)
+    scrapes: list[Scrape] = field(default_factory=list)
+    memory: list[tuple[float, int]] = field(default_factory=list)
+    meta: dict[str, Any] = field(default_factory=dict)  # the whole run event
+    end: dict[str, Any] | None = None
+    result: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class State:
+    header: Event = field(default_factory=dict)
+    profile: dict[str, Any] = field(default_factory=dict)
+    recording: dict[str, Any] = field(default_factory=dict)
+    engines: dict[int, EngineRecord] = field(default_factory=dict)
+    runs: dict[int, RunRecord] = field(default_factory=dict)
+    pending: dict[str, str] = field(default_factory=dict)
+    baseline: int | None = None
+    notices: list[dict[str, Any]] = field(default_factory=list)
+    marks: list[tuple[float, str]] = field(default_factory=list)
+    running: int | None = None  # number of the replay that runs now
+    closed: bool = False
+
+    @property
+    def engine(self) -> EngineRecord | None:
+        """The newest engine, whatever became of it."""
+        return self.engines[max(self.engines)] if self.engines else None
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Lever values of the newest engine, else those of the profile."""
+        return self.engine.asked if self.engine else dict(self.profile.get("levers", {}))
+
+    def apply(self, event: Event) -> None:
+        """Fold one event; an unknown kind (of a newer version) is skipped."""
+        handler = _HANDLERS.get(event.get("e", ""))
+        if handler is not None:
+            handler(self, event)
+
+
+def _profile(state: State, event: Event) -> None:
+    state.profile = {k: v for k, v in event.items() if k not in ("e", "t")}
+
+
+def _recording(state: State, event: Event) -> None:
+    state.recording = {k: v for k, v in event.items() if k not in ("e", "t")}
+
+
+def _launch(state: State, event: Event) -> None:
+    number, now = event["n"], event["t"]
+    before = state.asked if state.engines else None
+    asked = event.get("asked", {})
+    state.engines[number] = EngineRecord(
+        number=number,
+        state=event.get("state", "starting"),
+        since=now,
+        launched=now,
+        argv=tuple(event.get("argv", ())),
+        env=event.get("env", {}),
+        python=event.get("python"),
+        url=event.get("url"),
+        log=event.get("log"),
+        asked=asked,
+        start_kind=event.get("start_kind"),
+        estimate_s=event.get("estimate_s"),
+        model=event.get("model"),
+    )
+    for name in [name for name, value in state.pending.items() if asked.get(name) == value]:
+        del state.pending[name]
+    if before is not None and (words := describe_change(before, asked)):
+        state.marks.append((now, words))
+
+
+def _phase(state: State, event: Event) -> None:
+    engine = state.engines[event["n"]]
+    if engine.phases and engine.phases[-1].ended is None:
+        engine.phases[-1].ended = event["t"]
+    if event.get("name"):
+        engine.phases.append(PhaseRecord(event["name"], event["t"]))
+
+
+def _engine_state(state: State, event: Event) -> None:
+    engine = state.engines[event["n"]]
+    engine.state, engine.since = event["state"], event["t"]
+    for key in ("pid", "start_s", "start_kind", "vllm", "device"):
+        if event.get(key) is not None:
+            setattr(engine, key, event[key])
+    if engine.phases and engine.phases[-1].ended is None and engine.state != "warming":
+        engine.phases[-1].ended = event["t"]
+    if event.get("what"):
+        engine.failure = (event["what"], event.get("mend", ""))
+
+
+def _applied(state: State, event: Event) -> None:
+    engine = state.engines[event["n"]]
+    engine.applied = event.get("levers", {})
+    engine.mismatches = tuple(event.get("mismatches", ()))
+    engine.warnings = tuple(event.get("warnings", ()))
+    for key in ("vllm", "model", "device", "block_size", "kv_cache_tokens", "max_model_len"):
+        if event.get(key) is not None:
+            setattr(engine, key, event[key])
+
+
+def _run(state: State, event: Event) -> None:
+    number = event["n"]
+    state.runs[number] = RunRecord(
+        number=number,
+        engine=event["engine"],
+        label=event.get("label", ""),
+        started_at=event["t"],
+        state="preparing",
+        total=event.get("total", 0),
+        recording=event.get("recording", {}),
+        pace=event.get("pace", {}),
+        pace_text=event.get("pace_text", ""),
+        file=event.get("file"),
+        meta=event,
+    )
+    state.running = number
+
+
+def _run_state(state: State, event: Event) -> None:
+    run = state.runs[event["n"]]
+    run.state = event["state"]
+    if run.state == "running":
+        run.started_at = event["t"]
+        run.meta = {**run.meta, **{k: v for k, v in event.items() if k not in ("e", "state")}}
+        run.cache_reset = event.get("cache_reset")
+        run.start_state = event.get("start_state")
+        run.ceiling = event.get("ceiling")
+
+
+def _tick(state: State, event: Event) -> None:
+    run = state.runs[event["n"]]
+    tick = Tick.from_json(event["tick"])
+    run.tick, run.ticked_at = tick, event["t"]
+    run.finished.extend(tick.finished)
+
+
+def _scrape(state: State, event: Event) -> None:
+    engine = state.engines[event["n"]]
+    scrape = Scrape.from_json(event["d"]) if event.get("full") else Scrape.apply(engine.scrape, event["d"])
+    engine.scrape = scrape
+    if state.running is not None and state.runs[state.running].engine == event["n"]:
+        state.runs[state.running].scrapes.append(scrape)
+
+
+def _memory(state: State, event: Event) -> None:
+    state.engines[event["n"]].memory_bytes = event["bytes"]
+    if state.running is not None and state.runs[state.running].engine == event["n"]:
+        state.runs[state.running].memory.append((event["t"], event["bytes"]))
+
+
+def _run_end(state: State, event: Event) -> None:
+    run = state.runs[event["n"]]
+    run.state, run.end, run.result = event.get("state", "done"), event.get("end"), event.get("result")
+    state.running = None
+    if state.baseline is None and run.result is not None and run.state == "done":
+        state.baseline = run.number
+
+
+def _lever(state: State, event: Event) -> None:
+    if state.asked.get(event["name"]) == event["value"]:
+        state.pending.pop(event["name"], None)
+    else:
+        state.pending[event["name"]] = event["value"]
+
+
+def _undo(state: State, event: Event) -> None:
+    state.pending.clear()
+
+
+def _baseline(state: State, event: Event) -> None:
+    state.baseline = event["n"]
+
+
+def _notice(state: State, event: Event) -> None:
+    state.notices.append({"at": event["t"], "level": event["level"], "what": event["what"], "mend": event.get("mend")})
+    del state.notices[:-200]
+
+
+def _close(state: State, event: Event) -> None:
+    state.closed = True
+
+
+_HANDLERS = {
+    "profile": _profile,
+    "recording": _recording,
+    "launch": _launch,
+    "phase": _phase,
+    "engine": _engine_state,
+    "applied": _applied,
+    "run": _run,
+    "run-state": _run_state,
+    "tick": _tick,
+    "scrape": _scrape,
+    "memory": _memory,
+    "run-end": _run_end,
+    "lever": _lever,
+    "undo": _undo,
+    "baseline": _baseline,
+    "notice": _notice,
+    "close": _close,
+}
+
+
+def describe_change(before: dict[str, str], after: dict[str, str]) -> str:
+    """What differs between two settings of the levers: ``prefix-caching off, max-num-seqs 64``."""
+    names = [*after, *(name for name in before if name not in after)]
+    return ", ".join(f"{name} {after.get(name, 'unset')}" for name in names if before.get(name) != after.get(name))
+
+
+def fold(header: Event, events: Iterable[Event]) -> State:
+    state = State(header=header)
+    for event in events:
+        state.apply(event)
+    return state
+
+
+def load(folder: Path) -> State:
+    """The state that the journal in `folder` tells. Raises VtuneError when it is no session."""
+    return fold(*journal.read(folder))
