@@ -1,0 +1,168 @@
+"""From a profile and an install to the command line and environment of one launch."""
+
+import json
+import os
+import shlex
+import uuid
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from tui.engine import device, levers, model
+from tui.engine.flags import server_command
+from tui.engine.install import Install
+from tui.engine.launch import Launch
+from tui.engine.lever import Surroundings
+from tui.engine.lever_values import OFF, ON, Speculation
+from tui.engine.profile_check import max_model_len
+from tui.engine.settings import Profile
+from tui.errors import VtuneError
+
+HOST = "127.0.0.1"  # vLLM's development endpoints are open to whoever can connect
+
+_MEASURING = (  # flags that vtune adds to measure, and the vLLM version that brought them
+    ("enable-prompt-tokens-details", (0, 6, 4)),
+    ("enable-per-request-metrics", (0, 25)),
+)
+_MEASURING_SPECULATION = ("per-request-spec-decode-metrics", (0, 30))
+
+
+def build(profile: Profile, install: Install, port: int) -> Launch:
+    """The launch of `profile` on `install`, to answer on `port`.
+
+    Every lever is written out in the direction asked. Raises VtuneError for what vLLM would refuse,
+    so that nothing is started in vain.
+    """
+    around = surroundings(profile, install)
+    launch_id = uuid.uuid4().hex
+    name = model.served_name(profile.engine.model)
+    return Launch(
+        argv=(*_server(profile, install, port, name), *_flags(profile, install, around), *_raw(profile, install)),
+        env={**environment(profile, install, around), "VTUNE_LAUNCH": launch_id},
+        python=install.python,
+        host=HOST,
+        port=port,
+        url=f"http://{HOST}:{port}",
+        model=name,
+        launch_id=launch_id,
+        asked=_asked(profile, around),
+    )
+
+
+def surroundings(profile: Profile, install: Install) -> Surroundings:
+    """What the levers of `profile` see on `install`, with every value in force."""
+    around = Surroundings(
+        platform=install.platform,
+        device=install.device,
+        device_memory=install.device_memory,
+        max_model_len=max_model_len(profile) or model.positions(profile.engine.model),
+        version=install.version,
+        env=MappingProxyType({**os.environ, **profile.engine.env}),
+        place_model=model.given,
+    )
+    return levers.resolve(profile.levers, around)
+
+
+def shell(launch: Launch) -> str:
+    """The command as a line for a POSIX shell."""
+    env = (f"{key}={shlex.quote(value)}" for key, value in launch.env.items() if key != "VTUNE_LAUNCH")
+    return " ".join((*env, shlex.join(launch.argv)))
+
+
+def _server(profile: Profile, install: Install, port: int, name: str) -> list[str]:
+    given = model.given(profile.engine.model)
+    start = server_command(install.python, install.dist)
+    which = [given] if start[-1] == "serve" else ["--model", given]
+    return [*start, *which, "--served-model-name", name, "--host", HOST, "--port", str(port)]
+
+
+def _flags(profile: Profile, install: Install, around: Surroundings) -> list[str]:
+    written: list[str] = []
+    for flag, value in profile.engine.args.items():
+        _known(install, flag, f"engine.args.{flag}")
+        written += _written(flag, value)
+    for name, words in around.values.items():
+        written += levers.get(name).flags(words, around)
+    for flag, since in _MEASURING:
+        if install.has_flag(flag, since):
+            written.append(f"--{flag}")
+    if _speculates(around) and install.has_flag(*_MEASURING_SPECULATION):
+        written += [f"--{_MEASURING_SPECULATION[0]}", "summary"]
+    return written
+
+
+def _speculates(around: Surroundings) -> bool:
+    return Speculation.read(around.values["speculative"]).method is not None
+
+
+def _raw(profile: Profile, install: Install) -> list[str]:
+    """Last, for vLLM takes the last of two equal flags."""
+    written: list[str] = []
+    for flag, words in profile.raw.items():
+        _known(install, flag, f"raw.{flag}")
+        word = words.lower()
+        negatable = install.flags is None or install.flags[flag].negatable
+        written += _written(flag, word in ON if negatable and word in (*ON, *OFF) else words)
+    return written
+
+
+def _known(install: Install, flag: str, key: str) -> None:
+    """Refuses a flag that the installed vLLM does not have, if its parser was asked."""
+    if install.flags is None or flag in install.flags or f"no-{flag}" in install.flags:
+        return
+    raise VtuneError(
+        f"{key}: vLLM {install.version or 'here'} has no flag --{flag}{levers.nearest(flag, install.flags)}",
+        f"{install.python} -m vllm.entrypoints.openai.api_server --help=all lists its flags",
+    )
+
+
+def _written(flag: str, value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    if isinstance(value, Mapping):
+        return [f"--{flag}", json.dumps(value, sort_keys=True)]
+    if isinstance(value, (list, tuple)):
+        return [f"--{flag}", *(str(item) for item in value)]
+    return [f"--{flag}={value}"] if str(value).startswith("-") else [f"--{flag}", str(value)]
+
+
+def _asked(profile: Profile, around: Surroundings) -> dict[str, str]:
+    """The levers in force; one whose flag is overridden says by what."""
+    asked = dict(around.values)
+    for flag, words in profile.raw.items():
+        if lever := levers.owner(flag):
+            asked[lever.name] = f"raw.{flag}={words}"
+        asked[f"raw.{flag}"] = words
+    return asked
+
+
+def environment(profile: Profile, install: Install, around: Surroundings) -> dict[str, str]:
+    """Additions to vtune's own environment. The profile's win."""
+    env = {
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_LOGGING_COLOR": "0",
+        "NO_COLOR": "1",
+        "PYTHONHASHSEED": "0",  # the same block hashes in every launch
+        "PYTHONUNBUFFERED": "1",
+    }
+    if profile.engine.dev_mode:
+        env["VLLM_SERVER_DEV_MODE"] = "1"
+    draft = Speculation.read(around.values["speculative"]).model
+    if all(model.is_local(ref) for ref in (profile.engine.model, draft) if ref):
+        env["HF_HUB_OFFLINE"] = "1"
+    if around.cpu:
+        env |= _openmp(install)
+    return {**env, **profile.engine.env}
+
+
+def _openmp(install: Install) -> dict[str, str]:
+    """One OpenMP environment for every CPU engine, however it is started, so that arms can be compared.
+
+    vLLM sets these for a worker that it launches afresh, but a forked one keeps its parent's: without them
+    its TPOT was three to five times worse under load.
+    """
+    env = {"OMP_NUM_THREADS": str(max(1, device.cores() - 1)), "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+    if install.libgomp:
+        preloaded = [part for part in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if part != install.libgomp]
+        env["LD_PRELOAD"] = ":".join((install.libgomp, *preloaded))
+    return env

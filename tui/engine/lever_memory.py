@@ -1,0 +1,160 @@
+"""Levers on the KV pool."""
+
+from tui.engine import lever_values
+from tui.engine.lever import Lever, ReadBack, Surroundings, Words
+from tui.engine.lever_reuse import any_when_auto
+from tui.errors import VtuneError
+
+CPU_KV_SPACE = "VLLM_CPU_KVCACHE_SPACE"  # whole GiB; on CPU it wins over --kv-cache-memory-bytes
+CPU_DTYPES = ("auto", "fp8", "fp8_e4m3", "fp8_e5m2")
+DTYPES = (*CPU_DTYPES, "bfloat16", "float16")
+_GIB = 2**30
+
+
+def _dtype_check(words: Words, around: Surroundings) -> None:
+    if around.cpu and words not in CPU_DTYPES:
+        raise VtuneError(f"kv-dtype={words}: vLLM has no such KV cache on CPU", f"use one of {', '.join(CPU_DTYPES)}")
+
+
+def _dtype_note(words: Words, around: Surroundings) -> str | None:
+    if not words.startswith("fp8"):
+        return None
+    return "may cost accuracy without scaling factors; decode is slower on CPU" if around.cpu else (
+        "may cost accuracy without scaling factors, and may switch the attention backend"
+    )
+
+
+def _same_dtype(asked: Words, applied: Words) -> bool:
+    full = {"fp8": "fp8_e4m3"}
+    return asked == "auto" or full.get(asked, asked) == full.get(applied, applied)
+
+
+KV_DTYPE = Lever(
+    name="kv-dtype",
+    title="KV dtype",
+    group="memory",
+    owns=("kv-cache-dtype",),
+    parse=lambda words: lever_values.name("kv-dtype", words),
+    default=lambda around: "auto",
+    flags=lambda words, around: ["--kv-cache-dtype", words],
+    check=_dtype_check,
+    note=_dtype_note,
+    read_back=lambda read: read.cache("cache_dtype"),
+    matches=_same_dtype,
+    gain="fp8 holds twice the tokens in the same memory: more concurrency, longer prefixes kept",
+    cost="accuracy, and on some devices slower attention",
+    hint=" | ".join(DTYPES),
+    toggle=("auto", "fp8"),
+    choices=DTYPES,
+)
+
+
+def _block_check(words: Words, around: Surroundings) -> None:
+    """On CPU vLLM only warns of this, and fails after the weights are loaded."""
+    if around.cpu and words != "auto" and int(words) % 32:
+        near = max(32, round(int(words) / 32) * 32)
+        raise VtuneError(f"block-size={words}: on CPU a KV block is a multiple of 32 tokens", f"use block-size={near}")
+
+
+def _block_note(words: Words, around: Surroundings) -> str | None:
+    if words == "auto" or around.cpu:
+        return None
+    return "a size that the attention backend lacks switches the backend"
+
+
+BLOCK_SIZE = Lever(
+    name="block-size",
+    title="block size",
+    group="memory",
+    owns=("block-size",),
+    parse=lambda words: lever_values.count("block-size", words, unset="auto"),
+    default=lambda around: "auto",
+    flags=lambda words, around: [] if words == "auto" else ["--block-size", words],
+    check=_block_check,
+    note=_block_note,
+    read_back=lambda read: read.cache("block_size"),
+    matches=any_when_auto,
+    gain="small blocks let more of a shared prefix be reused, and waste less of the last block",
+    cost="more blocks to hash and look up; attention may be slower",
+    hint="auto | 32 | 128",
+)
+
+
+def _pool_settle(words: Words, around: Surroundings) -> Words:
+    space = around.env.get(CPU_KV_SPACE, "")
+    return lever_values.size(int(space) * _GIB) if around.cpu and space.isdigit() and int(space) else words
+
+
+def _pool_flags(words: Words, around: Surroundings) -> list[str]:
+    if words == "auto" or (around.cpu and around.env.get(CPU_KV_SPACE)):
+        return []
+    if words.endswith("%"):
+        return ["--gpu-memory-utilization", f"{float(words[:-1]) / 100:g}"]
+    return ["--kv-cache-memory-bytes", str(lever_values.bytes_of("kv-pool", words))]
+
+
+def _pool_read(read: ReadBack) -> Words | None:
+    fixed, share = read.cache("kv_cache_memory_bytes"), read.cache("gpu_memory_utilization")
+    if fixed and fixed.isdigit():
+        return lever_values.size(int(fixed))
+    try:
+        return None if share is None else f"{float(share) * 100:g}%"
+    except ValueError:
+        return None
+
+
+KV_POOL = Lever(
+    name="kv-pool",
+    title="KV pool",
+    group="memory",
+    owns=("kv-cache-memory-bytes", "gpu-memory-utilization"),
+    owns_env=(CPU_KV_SPACE,),
+    parse=lambda words: lever_values.pool("kv-pool", words),
+    default=lambda around: "auto",
+    settle=_pool_settle,
+    flags=_pool_flags,
+    read_back=_pool_read,
+    matches=any_when_auto,
+    gain="a fixed size keeps the pool equal over restarts, so that arms can be compared",
+    cost="memory; too small and requests are preempted or refused",
+    hint="auto | 2GiB | 90%",
+    core=False,
+)
+
+
+def _offload_check(words: Words, around: Surroundings) -> None:
+    if words != "off" and around.cpu:
+        raise VtuneError(f"kv-offload={words}: a CPU engine has its KV pool in host memory already", "use kv-offload=off")
+
+
+def _offload_flags(words: Words, around: Surroundings) -> list[str]:
+    if words == "off":
+        return []
+    gib = lever_values.bytes_of("kv-offload", words) / _GIB
+    return ["--kv-offloading-size", f"{gib:g}", "--kv-offloading-backend", "native"]
+
+
+def _offload_read(read: ReadBack) -> Words | None:
+    value = read.cache("kv_offloading_size")
+    if value in (None, "None"):
+        return None if value is None else "off"
+    return lever_values.size(float(value) * _GIB)
+
+
+KV_OFFLOAD = Lever(
+    name="kv-offload",
+    title="KV offload",
+    group="memory",
+    owns=("kv-offloading-size", "kv-offloading-backend"),
+    parse=lambda words: lever_values.offload("kv-offload", words),
+    default=lambda around: "off",
+    flags=_offload_flags,
+    check=_offload_check,
+    read_back=_offload_read,
+    gain="evicted prefixes are kept in host memory and come back faster than they are computed",
+    cost="host memory, and transfers over the bus",
+    hint="off | 8GiB",
+    since=(0, 12),
+    platforms=("cuda", "rocm", "other"),
+    core=False,
+)

@@ -1,0 +1,35 @@
+"""What is wrong with a profile as a whole, though each of its values is fine by itself."""
+
+from tui.engine import levers
+from tui.engine.lever import Surroundings
+from tui.engine.settings import Profile
+from tui.errors import VtuneError
+
+
+def max_model_len(profile: Profile) -> int | None:
+    """The context length that the profile asks for, in tokens; None where it leaves it to the model."""
+    value = profile.raw.get("max-model-len", profile.engine.args.get("max-model-len"))
+    text = str(value).strip().lower()
+    factor = {"k": 1000, "m": 1000**2}.get(text[-1:], 1)  # vLLM reads 8k as 8,000
+    digits = text.rstrip("km") if factor > 1 else text
+    return int(digits) * factor if digits.isdigit() else None
+
+
+def check(profile: Profile) -> Profile:
+    """`profile`, if it makes sense; VtuneError begins with the key at fault."""
+    engine = profile.engine
+    if engine.port is not None and engine.port == engine.front_port:
+        raise VtuneError(f"engine.front-port: {engine.port} is the engine's own port", "leave engine.port: auto")
+    for flag in engine.args:
+        owner = levers.owner(flag)
+        if owner and owner.name in profile.levers:
+            raise VtuneError(f"engine.args.{flag}: the lever {owner.name} sets this too", f"keep levers: {owner.name} and drop the flag")
+    _combinations(profile)
+    return profile
+
+
+def _combinations(profile: Profile) -> None:
+    """What holds on every platform; `command.build` checks the rest, knowing the engine."""
+    around = Surroundings(platform="other", max_model_len=max_model_len(profile), values=profile.levers)
+    for name, words in profile.levers.items():
+        levers.get(name).check(words, around)
