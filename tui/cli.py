@@ -74,7 +74,12 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         parser = _Parser(prog="vtune")
         subparsers = parser.add_subparsers(dest="command", required=True)
         module = _module(named)
-        sub = subparsers.add_parser(named, help=COMMANDS[named], description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        sub = subparsers.add_parser(
+            named,
+            help=COMMANDS[named],
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         module.arguments(sub)
         _debug(sub)
         return parser

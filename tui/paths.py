@@ -92,7 +92,13 @@ def find(kind: str, ref: str, suffixes: tuple[str, ...]) -> Path:
                 if candidate.is_file():
                     return candidate
     names = sorted(
-        {p.name[: -len(s)] for folder in (own, bundled(kind)) if folder.is_dir() for s in suffixes for p in folder.glob(f"*{s}")}
+        {
+            p.name[: -len(s)]
+            for folder in (own, bundled(kind))
+            if folder.is_dir()
+            for s in suffixes
+            for p in folder.glob(f"*{s}")
+        }
     )
     thing = kind.rstrip("s")
     raise VtuneError(f"no {thing} {ref!r}", f"give a file, or one of: {', '.join(names) or 'none found'}")

@@ -49,7 +49,9 @@ def write(target: str, content: str) -> None:
     try:
         paths.write_whole(Path(target), content)
     except OSError as error:
-        raise VtuneError(f"can't write {target}: {error.strerror}", "name a file in a folder you may write to") from error
+        raise VtuneError(
+            f"can't write {target}: {error.strerror}", "name a file in a folder you may write to"
+        ) from error
 
 
 def write_json(target: str, value: Any) -> None:

@@ -6,7 +6,9 @@ from tui.commands import options
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", nargs="?", default="last", help="a session's name or folder, or last")
+    parser.add_argument(
+        "session", metavar="SESSION", nargs="?", default="last", help="a session's name or folder, or last"
+    )
     parser.add_argument("-o", dest="out", metavar="FILE", default="-", help="where to write; default standard output")
     parser.add_argument("--format", choices=("md", "json", "csv"), default="md")
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")

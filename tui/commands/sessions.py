@@ -37,7 +37,9 @@ def run(args: argparse.Namespace) -> int:
         options.write_json(args.json, rows)
         return 0
     for row in rows:
-        print(f"{row['session']}  {row['profile'] or '-'}  {row['recording'] or '-'}  {row['runs']} runs  {row['folder']}")
+        print(
+            f"{row['session']}  {row['profile'] or '-'}  {row['recording'] or '-'}  {row['runs']} runs  {row['folder']}"
+        )
     if not rows:
         print("no sessions yet", file=sys.stderr)
     return 0

@@ -54,6 +54,17 @@ class Window:
             _add(positions, _position_deltas(before, after))
         return cls(seconds=seconds, spec_accepted_per_pos=tuple(positions), restarts=restarts, **total)
 
+    def __add__(self, later: "Window") -> "Window":
+        """The window over both spans."""
+        positions = list(self.spec_accepted_per_pos)
+        _add(positions, list(later.spec_accepted_per_pos))
+        sums = {
+            name: None if getattr(self, name) is None and getattr(later, name) is None
+            else (getattr(self, name) or 0) + (getattr(later, name) or 0)
+            for name in COUNTERS
+        }  # fmt: skip
+        return Window(self.seconds + later.seconds, **sums, spec_accepted_per_pos=tuple(positions), restarts=self.restarts + later.restarts)
+
     @property
     def hit_rate(self) -> float | None:
         """Cached prompt tokens / queried prompt tokens; None where nothing was queried."""

@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 from tui.traffic.tick import Finished, InFlight
 
-EngineState = Literal["none", "starting", "warming", "ready", "stopping", "stopped", "failed", "died", "attached", "unreachable"]
+EngineState = Literal[
+    "none", "starting", "warming", "ready", "stopping", "stopped", "failed", "died", "attached", "unreachable"
+]
 Switch = Literal["on", "off", "unknown"]
 Points = tuple[tuple[float, float | None], ...]  # (epoch seconds, value)
 

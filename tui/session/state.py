@@ -11,6 +11,7 @@ from typing import Any
 from tui.metrics.scrape import Scrape
 from tui.session import journal
 from tui.session.journal import Event
+from tui.session.trace import Trace
 from tui.traffic.tick import Finished, Tick
 
 
@@ -75,6 +76,7 @@ class RunRecord:
     ticked_at: float | None = None
     finished: list[Finished] = field(default_factory=list)
     scrapes: list[Scrape] = field(default_factory=list)
+    trace: Trace = field(default_factory=Trace)
     memory: list[tuple[float, int]] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)  # the whole run event
     end: dict[str, Any] | None = None
@@ -198,6 +200,9 @@ def _run_state(state: State, event: Event) -> None:
     run.state = event["state"]
     if run.state == "running":
         run.started_at = event["t"]
+        run.trace = Trace()
+        for scrape in run.scrapes:
+            run.trace.add(scrape)
         run.meta = {**run.meta, **{k: v for k, v in event.items() if k not in ("e", "state")}}
         run.cache_reset = event.get("cache_reset")
         run.start_state = event.get("start_state")
@@ -213,10 +218,16 @@ def _tick(state: State, event: Event) -> None:
 
 def _scrape(state: State, event: Event) -> None:
     engine = state.engines[event["n"]]
-    scrape = Scrape.from_json(event["d"]) if event.get("full") else Scrape.apply(engine.scrape, event["d"])
+    if engine.scrape is None and not event.get("full"):
+        return  # changes against a scrape that this journal does not have
+    scrape = Scrape.from_json(event["d"]) if event.get("full") else engine.scrape.apply(event["d"])
     engine.scrape = scrape
     if state.running is not None and state.runs[state.running].engine == event["n"]:
-        state.runs[state.running].scrapes.append(scrape)
+        run = state.runs[state.running]
+        if run.state == "preparing":
+            run.scrapes.clear()  # of the warm-up, only its last scrape: the run is counted from there
+        run.scrapes.append(scrape)
+        run.trace.add(scrape)
 
 
 def _memory(state: State, event: Event) -> None:

@@ -1,0 +1,146 @@
+"""Replay a recording on an engine: start it (or take the one at --url), warm it up, send, and write the result.
+
+The result is one JSON object of schema vtune.run/1; everything is kept in a session folder.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tui.commands import options
+from tui.errors import Exit, VtuneError
+
+if TYPE_CHECKING:
+    from tui.session.session import Session
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recording", metavar="RECORDING", help="a recording: its name or file")
+    options.profile(parser)
+    parser.add_argument(
+        "--url", metavar="URL", default=options.env("url"), help="an engine that runs already, instead of a profile's"
+    )
+    options.settings(parser)
+    traffic(parser)
+    parser.add_argument("--label", metavar="TEXT", help="what this run is called in tables")
+    parser.add_argument("--gate", action="store_true", help="exit 4 when a target of the profile is missed")
+    parser.add_argument("--session", metavar="DIR", help="keep the session in this folder")
+    options.output(parser)
+
+
+def traffic(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pace", metavar="PACE", default=options.env("pace"),
+                        help="recorded | closed:N | constant:R | poisson:R | ramp:A-B/SECONDS | burst:N/SECONDS")  # fmt: skip
+    parser.add_argument("--speed", type=float, metavar="X", help="recorded pace, X times as fast")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N requests")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random paces and warm-up prompts")
+    parser.add_argument("--cache", choices=("reset", "keep"), default="reset", help="prefix cache before the run")
+    parser.add_argument("--live-turns", action="store_true", help="later turns carry this engine's own earlier answers")
+    parser.add_argument(
+        "--fix-lengths", action="store_true", help="every answer has exactly its recorded or asked length"
+    )
+    parser.add_argument("--fail-fast", action="store_true", help="stop at the first failed request")
+    parser.add_argument("--no-text", action="store_true", help="keep hashes of the answers, not their text")
+
+
+def run(args: argparse.Namespace) -> int:
+    options.refuse_existing(args.json, args.force)
+    return asyncio.run(_replay(args))
+
+
+def traffic_changes(args: argparse.Namespace) -> dict[str, Any]:
+    """The options as fields of the session's Traffic."""
+    return {
+        "pace": args.pace, "speed": args.speed, "limit": args.limit, "seed": args.seed, "cache": args.cache,
+        "live_turns": args.live_turns, "fix_lengths": args.fix_lengths, "fail_fast": args.fail_fast,
+        "keep_text": not args.no_text, "label": getattr(args, "label", None),
+    }  # fmt: skip
+
+
+async def _replay(args: argparse.Namespace) -> int:
+    from tui.commands.progress import Progress
+
+    session = _session(args)
+    progress = Progress()
+    session.subscribe(progress)
+    progress.say(f"session {session.folder}")
+    try:
+        result = await _interruptible(_run(session))
+    finally:
+        progress.close()
+        await asyncio.shield(session.close())
+    if result is None:
+        return Exit.INTERRUPTED
+    if args.json:
+        options.write_json(args.json, result)
+    if args.json != "-":
+        from tui.session.summary import lines
+
+        print("\n".join(lines(result)))
+    return _exit_code(result, session, args.gate)
+
+
+def _session(args: argparse.Namespace) -> "Session":
+    from tui.engine import profile as profiles
+    from tui.engine.profile_set import with_settings
+    from tui.session import attach
+    from tui.session.session import Session, traffic_of
+
+    if args.limit is not None and args.limit < 1:
+        raise VtuneError(f"--limit {args.limit}: not a number of requests", "give 1 or more")
+    profile = attach.profile(args.url) if args.url else profiles.load(args.profile)
+    if args.url and args.settings:
+        raise VtuneError(
+            "--set can't change an engine that vtune does not own", "leave it out, or give --profile instead of --url"
+        )
+    profile = with_settings(profile, args.settings)
+    wanted = traffic_of(profile, recording_ref=args.recording, **traffic_changes(args))
+    return Session(profile, wanted, Path(args.session) if args.session else None, attach=args.url)
+
+
+async def _run(session: "Session") -> dict[str, Any]:
+    await session.start()
+    await session.ready()
+    await session.replay()
+    return await session.finished()
+
+
+async def _interruptible(work: Any) -> dict[str, Any] | None:
+    """The work's result; None when SIGINT, SIGTERM or SIGHUP ended it."""
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    caught = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in caught:
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        print("vtune: interrupted, ending the engine", file=sys.stderr)
+        return None
+    finally:
+        for number in caught:
+            with contextlib.suppress(ValueError):
+                loop.remove_signal_handler(number)
+            # A second signal must not cut the engine's orderly end short.
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _exit_code(result: dict[str, Any], session: "Session", gate: bool) -> int:
+    requests = result["requests"]
+    engine = session.state.engine
+    if engine is not None and engine.state == "died":
+        what, mend = engine.failure or ("the engine died during the replay", f"read the log in {session.folder}")
+        raise VtuneError(what, mend, Exit.ENGINE)
+    if requests["sent"] and not requests["ok"]:
+        print(
+            "vtune: every request failed on a living engine\n  mend: see requests.errors in the result", file=sys.stderr
+        )
+        return Exit.MISSED
+    if gate and any(target["met"] is False for target in result["targets"]):
+        print("vtune: a target was missed\n  mend: see targets in the result", file=sys.stderr)
+        return Exit.MISSED
+    return Exit.DONE

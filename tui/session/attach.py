@@ -1,0 +1,58 @@
+"""An engine that vtune does not own, found by its URL."""
+
+from urllib.parse import urlsplit
+
+import httpx
+
+from tui.engine.launch import Launch
+from tui.engine.settings import EngineSettings, Profile
+from tui.errors import Exit, VtuneError
+
+API_KEY = "VTUNE_API_KEY"  # the environment variable that may hold the key; it is stored nowhere
+
+
+async def find(client: httpx.AsyncClient, url: str) -> Launch:
+    """The engine at `url` as a Launch without a command line; the first served model is taken.
+
+    Raises VtuneError: a bad URL (exit 2), nobody or no OpenAI server there (exit 3).
+    """
+    base = normalised(url)
+    try:
+        answer = await client.get(f"{base}/v1/models", timeout=10)
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        raise VtuneError(
+            f"no answer from {base}: {error or type(error).__name__}",
+            "is the server up, and the URL right?",
+            Exit.ENGINE,
+        ) from error
+    if answer.status_code == 401:
+        raise VtuneError(f"{base} wants an API key", f"put it into the environment variable {API_KEY}", Exit.ENGINE)
+    try:
+        model = answer.json()["data"][0]["id"]
+    except (ValueError, KeyError, IndexError, TypeError):
+        raise VtuneError(
+            f"{base}/v1/models is not an OpenAI model list (HTTP {answer.status_code})",
+            "give the base URL of the server, without /v1",
+            Exit.ENGINE,
+        ) from None
+    parts = urlsplit(base)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return Launch((), {}, "", parts.hostname or "", port, base, str(model), "", {})
+
+
+def profile(url: str) -> Profile:
+    """A profile that stands for the engine at `url`; its levers are whatever runs there."""
+    return Profile(name=normalised(url), path=None, source_text="", engine=EngineSettings(model=""))
+
+
+def normalised(url: str) -> str:
+    """``http://host:port`` without trailing slash or /v1. Raises VtuneError."""
+    given = url if "://" in url else f"http://{url}"
+    try:
+        parts = urlsplit(given)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        sound = False
+    if not sound:
+        raise VtuneError(f"{url!r} is no URL of a server", "give it like http://127.0.0.1:8000")
+    return given.rstrip("/").removesuffix("/v1").rstrip("/")

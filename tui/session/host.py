@@ -1,0 +1,123 @@
+"""The engine of a session: launched, proven, watched and ended, every step told to the journal."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx
+
+from tui.engine.applied import Applied, read_applied
+from tui.engine.keeper import Keeper
+from tui.engine.launch import Launch
+from tui.engine.process import Engine
+from tui.errors import Exit, VtuneError
+
+
+class Emit(Protocol):
+    """Append an event to the journal and fold it."""
+
+    def __call__(self, kind: str, **values: Any) -> None: ...
+
+
+class Host:
+    """Owns at most one managed engine. Raises VtuneError (exit 3) when a start fails."""
+
+    def __init__(self, emit: Emit, folder: Path, client: httpx.AsyncClient) -> None:
+        self._emit = emit
+        self._folder = folder
+        self._client = client
+        self._keeper: Keeper | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self.engine: Engine | None = None
+        self.launch: Launch | None = None
+        self.applied: Applied | None = None
+        self.number = 0
+        self.on_death: Callable[[], None] = lambda: None
+
+    async def start(self, launch: Launch, profile: str, estimate_s: float | None = None) -> None:
+        """Launch, wait until it answers with a real token, read back what it runs."""
+        self.number += 1
+        self.launch, self.applied = launch, None
+        log = self._folder / f"engine-{self.number}.log"
+        self._emit("launch", n=self.number, state="starting", argv=launch.argv, env=launch.env, python=launch.python,
+                   url=launch.url, model=launch.model, asked=launch.asked, log=log.name, start_kind="plain",
+                   estimate_s=estimate_s)  # fmt: skip
+        number = self.number
+        self.engine = engine = Engine(launch, await self._keep(), log, lambda event: self._hear(number, event))
+        begin = asyncio.get_running_loop().time()
+        try:
+            await engine.start()
+        except VtuneError as error:
+            self.engine = None
+            self._emit("engine", n=number, state="failed", what=error.what, mend=error.mend)
+            raise
+        start_s = round(asyncio.get_running_loop().time() - begin, 3)
+        self._emit("engine", n=number, state="warming", start_s=start_s, start_kind="plain", pid=engine.pid)
+        self._watching = asyncio.create_task(self._watch_death(engine, number))
+        await self._prove(launch, number)
+
+    async def attach(self, launch: Launch) -> None:
+        """Take an engine that vtune does not own: only read what it runs."""
+        self.number += 1
+        self.launch = launch
+        self._emit("launch", n=self.number, state="attached", url=launch.url, model=launch.model, asked={},
+                   start_kind="attached")  # fmt: skip
+        await self._prove(launch, self.number)
+
+    def unreachable(self, url: str, error: VtuneError) -> None:
+        """Tell, once, that nobody answers at the URL to attach to."""
+        if self.number == 0:
+            self.number = 1
+            self._emit("launch", n=1, state="unreachable", url=url, asked={}, start_kind="attached")
+            self._emit("engine", n=1, state="unreachable", what=error.what, mend=error.mend)
+
+    async def _prove(self, launch: Launch, number: int) -> None:
+        try:
+            self.applied = applied = await read_applied(self._client, launch)
+        except httpx.HTTPError as error:
+            raise VtuneError(
+                f"the engine at {launch.url} does not say what it runs: {error}",
+                "read its log; start it again",
+                Exit.ENGINE,
+            ) from error
+        self._emit("applied", n=number, levers=dict(applied.levers), mismatches=list(applied.mismatches),
+                   vllm=applied.vllm, model=applied.model, device=applied.device, block_size=applied.block_size,
+                   kv_cache_tokens=applied.kv_cache_tokens, max_model_len=applied.max_model_len,
+                   warnings=list(applied.warnings))  # fmt: skip
+
+    def _hear(self, number: int, event: dict[str, Any]) -> None:
+        if event.get("kind") == "phase":
+            self._emit("phase", n=number, name=event["name"])
+
+    async def _watch_death(self, engine: Engine, number: int) -> None:
+        failure = await engine.died
+        if self.engine is engine:
+            self.engine = None
+            self._emit("engine", n=number, state="died", what=failure.what, mend=failure.mend)
+            self.on_death()
+
+    async def stop(self, grace_s: float = 10.0) -> None:
+        """End the engine and wait until nothing of it is left."""
+        if self.engine is None:
+            return
+        engine, self.engine = self.engine, None
+        if self._watching is not None:
+            self._watching.cancel()
+        self._emit("engine", n=self.number, state="stopping")
+        await engine.stop(grace_s)
+        self._emit("engine", n=self.number, state="stopped")
+
+    async def close(self) -> None:
+        """End the engine, then its keeper."""
+        try:
+            await self.stop()
+        finally:
+            if self._keeper is not None:
+                keeper, self._keeper = self._keeper, None
+                await keeper.close()
+
+    async def _keep(self) -> Keeper:
+        if self._keeper is None:
+            self._keeper = await Keeper.open()
+        return self._keeper

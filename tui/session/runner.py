@@ -1,0 +1,156 @@
+"""One run: warm up, reset, replay, last scrape, result. Every step is told to the journal."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+
+from tui.session import warmup
+from tui.session.ceiling import Ceilings
+from tui.session.host import Emit, Host
+from tui.session.result import result_of
+from tui.session.state import State
+from tui.traffic.outcome import Outcome
+from tui.traffic.recording import Recording
+from tui.traffic.replay import Replay, ReplaySpec, read_outcomes
+from tui.traffic.tick import Finished, Tick
+
+TICK_EVERY_S = 0.25
+IDLE_WITHIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a run sends and how; `cache` reset makes a cold start, keep leaves what the engine holds."""
+
+    recording: Recording
+    pace: str = "recorded"
+    speed: float = 1.0
+    limit: int | None = None
+    seed: int = 0
+    cache: Literal["reset", "keep"] = "reset"
+    live_turns: bool = False
+    fix_lengths: bool = False
+    fail_fast: bool = False
+    keep_text: bool = True
+    api_key_env: str | None = None
+    label: str | None = None
+
+
+@dataclass
+class Runner:
+    """Runs one replay at a time on the host's engine."""
+
+    emit: Emit
+    state: State
+    folder: Path
+    client: httpx.AsyncClient
+    host: Host
+    scrape: Callable[..., Awaitable[bool]]  # scrape now, told whole or as changes; True when nothing moved
+    ceilings: Ceilings = field(default_factory=Ceilings)
+    _replay: Replay | None = None
+    _stopping: str | None = None
+
+    async def run(self, number: int, label: str, traffic: Traffic) -> dict[str, Any]:
+        """Returns the vtune.run/1 object; what went wrong with single requests is inside it."""
+        self._stopping = None
+        recording = traffic.recording
+        total = len(recording.requests) if traffic.limit is None else min(traffic.limit, len(recording.requests))
+        file = self.folder / f"run-{number}.jsonl"
+        self.emit("run", n=number, engine=self.host.number, label=label, total=total, file=file.name,
+                  recording={"name": recording.name, "sha256": recording.sha256, "requests": total,
+                             "synthetic": recording.synthetic, "path": str(recording.path)},
+                  pace_text=traffic.pace, options=_options(traffic))  # fmt: skip
+        end: dict[str, Any] | None = None
+        try:
+            facts = await self._prepare(number, traffic, total)
+            await self.scrape(full=True)
+            self.emit("run-state", n=number, state="running", **facts)
+            end = await self._send(number, file, traffic, facts.get("salt"))
+            await self._settle()
+        finally:
+            result = self._result(number, file, end)
+            self.emit("run-end", n=number, state=(end or {}).get("kind", "broken"), end=end, result=result)
+            self._replay = None
+        return result
+
+    async def stop(self, how: Literal["drain", "cancel"]) -> None:
+        """Send nothing more; `cancel` also gives up the requests under way."""
+        self._stopping = how
+        if self._replay is not None:
+            await (self._replay.drain() if how == "drain" else self._replay.cancel())
+
+    async def _prepare(self, number: int, traffic: Traffic, total: int) -> dict[str, Any]:
+        launch, applied = self.host.launch, self.host.applied
+        assert launch is not None and applied is not None
+        facts: dict[str, Any] = {}
+        if traffic.cache == "keep":
+            facts["cache_reset"] = "kept"
+        else:
+            tokens = warmup.warm_up_length(applied.token_budget, applied.max_model_len)
+            try:
+                warm = await warmup.warm_up(self.client, launch.url, launch.model, tokens, seed=number)
+                facts |= {"start_state": warm.words, "warm_up_s": list(warm.seconds)}
+            except httpx.HTTPError as error:
+                facts["start_state"] = f"warm-up failed: {error or type(error).__name__}"
+            facts |= await self._reset(number, launch.url)
+        facts["ceiling"] = await self.ceilings.of(self.client, launch, traffic.recording, total, applied.block_size)
+        return {k: v for k, v in facts.items() if v is not None}
+
+    async def _reset(self, number: int, url: str) -> dict[str, Any]:
+        for _ in range(3):
+            if await warmup.reset_prefix_cache(self.client, url):
+                return {"cache_reset": "done"}
+            await asyncio.sleep(0.2)
+        # A salt of its own gives the run an empty name space in the prefix cache.
+        return {"cache_reset": "salted", "salt": f"vtune-{self.folder.name}-{number}"}
+
+    async def _send(self, number: int, file: Path, traffic: Traffic, salt: str | None) -> dict[str, Any]:
+        launch = self.host.launch
+        assert launch is not None
+        spec = ReplaySpec(
+            url=launch.url, model=launch.model, recording_path=str(traffic.recording.path), out_path=str(file),
+            pace=traffic.pace, speed=traffic.speed, limit=traffic.limit, seed=traffic.seed, cache_salt=salt,
+            fix_lengths=traffic.fix_lengths, live_turns=traffic.live_turns, fail_fast=traffic.fail_fast,
+            keep_text=traffic.keep_text, api_key_env=traffic.api_key_env,
+        )  # fmt: skip
+        self._replay = replay = await Replay.start(spec)
+        if self._stopping is not None:
+            await self.stop(self._stopping)  # type: ignore[arg-type]
+        kept: list[Finished] = []
+        loop = asyncio.get_running_loop()
+        last = 0.0
+        pending: Tick | None = None
+        async for tick in replay.ticks():
+            kept.extend(tick.finished)
+            pending = replace(tick, finished=tuple(kept))
+            if loop.time() - last >= TICK_EVERY_S:
+                self.emit("tick", n=number, tick=pending.to_json())
+                last, pending = loop.time(), None
+                kept.clear()
+        if pending is not None:
+            self.emit("tick", n=number, tick=pending.to_json())
+        return (await replay.wait()).to_json()
+
+    async def _settle(self) -> None:
+        """Scrape until two readings are equal and idle, so that the last request's counters are in."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + IDLE_WITHIN_S
+        same = 0
+        while same < 2 and loop.time() < deadline and self.host.launch is not None:
+            same = same + 1 if await self.scrape() else 0
+            await asyncio.sleep(0.1)
+
+    def _result(self, number: int, file: Path, end: dict[str, Any] | None) -> dict[str, Any]:
+        outcomes: list[Outcome] = read_outcomes(file)[1] if file.is_file() else []
+        return result_of(self.state, number, outcomes, end)
+
+
+def _options(traffic: Traffic) -> dict[str, Any]:
+    return {
+        "speed": traffic.speed, "limit": traffic.limit, "seed": traffic.seed, "cache": traffic.cache,
+        "live_turns": traffic.live_turns, "fix_lengths": traffic.fix_lengths, "keep_text": traffic.keep_text,
+    }  # fmt: skip

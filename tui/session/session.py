@@ -1,0 +1,304 @@
+"""The session: the only joiner of engine, replay and scrapes.
+
+What happens becomes an event, events are appended to the journal and folded into `state`, and
+a frozen `Snapshot` is made of it on a fixed tick. The screen and the command line both drive this.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+
+from tui import paths
+from tui.engine import command, flags, health, install, levers, model
+from tui.engine.launch import Launch
+from tui.engine.lever import Surroundings
+from tui.engine.profile_set import with_settings
+from tui.engine.settings import Profile
+from tui.errors import Exit, VtuneError
+from tui.session import attach as attached
+from tui.session import report, views
+from tui.session.folder import header, new_folder
+from tui.session.host import Host
+from tui.session.journal import Journal
+from tui.session.runner import Runner, Traffic
+from tui.session.snapshot import Snapshot
+from tui.session.state import State, describe_change
+from tui.session.watch import Watch
+from tui.traffic import recording as recordings
+
+TICK_S = 0.25
+RETRY_S = 3.0
+
+
+class Session:
+    """See `tui.session.controls.Controls` for what the screen may ask."""
+
+    def __init__(
+        self, profile: Profile, traffic: Traffic | None = None, folder: Path | None = None, attach: str | None = None,
+        patient: bool = False,
+    ) -> None:  # fmt: skip
+        """Opens the journal in `folder` (a fresh one by default).
+
+        With `attach`, the URL of an engine that vtune does not own, the profile starts nothing; `patient`
+        keeps trying a URL where nobody answers. Raises VtuneError for a bad recording, profile or folder.
+        """
+        self.profile = profile
+        self._attach = None if attach is None else attached.normalised(attach)
+        self._patient = patient
+        asked = {} if attach else dict(levers.resolve(profile.levers, Surroundings()).values)
+        self.traffic = traffic or traffic_of(profile)
+        self.folder = folder or new_folder()
+        paths.private_dir(self.folder)
+        self.state = State(header=header(self.folder.name))
+        self._journal = Journal(self.folder, self.state.header)
+        self._client = httpx.AsyncClient(trust_env=False)
+        self.host = Host(self.emit, self.folder, self._client)
+        self.watch = Watch(self.emit, self.state, self._client, self.host)
+        self.runner = Runner(self.emit, self.state, self.folder, self._client, self.host, self.watch.scrape_now)
+        self._listeners: list[Callable[[Snapshot], None]] = []
+        self._changed = asyncio.Event()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._starting: asyncio.Task[None] | None = None
+        self._running: asyncio.Task[dict[str, Any]] | None = None
+        self._ticker: asyncio.Task[None] | None = None
+        self.host.on_death = self._engine_died
+        self._open(asked)
+
+    def _open(self, asked: dict[str, str]) -> None:
+        profile, traffic = self.profile, self.traffic
+        self.emit("profile", name=profile.name, path=str(profile.path or ""), text=profile.source_text,
+                  model=profile.engine.model, levers=asked, settings=list(profile.settings), attach=self._attach,
+                  targets=[asdict(target) for target in profile.targets])  # fmt: skip
+        self.emit("recording", name=traffic.recording.name, sha256=traffic.recording.sha256,
+                  requests=len(traffic.recording.requests), path=str(traffic.recording.path),
+                  pace=traffic.pace, speed=traffic.speed)  # fmt: skip
+
+    # -- journal and snapshots --------------------------------------------------
+
+    def emit(self, kind: str, **values: Any) -> None:
+        """Append an event to the journal and fold it."""
+        fault = self._journal.fault
+        self.state.apply(self._journal.append(kind, **values))
+        if self._journal.fault and not fault:
+            self.notice("error", f"the journal can't be written: {self._journal.fault}",
+                        f"free space for {self.folder}; what happens from here on is not kept")  # fmt: skip
+        self._changed.set()
+
+    def notice(self, level: Literal["info", "warning", "error"], what: str, mend: str | None = None) -> None:
+        self.emit("notice", level=level, what=what, mend=mend)
+
+    def subscribe(self, listener: Callable[[Snapshot], None]) -> None:
+        self._listeners.append(listener)
+        if self._ticker is None:
+            self._ticker = asyncio.create_task(self._tick())
+        listener(self.snapshot())
+
+    def snapshot(self) -> Snapshot:
+        return views.snapshot(self.state, self.folder, time.time(), self.watch.seen_at)
+
+    async def _tick(self) -> None:
+        while True:
+            # Ages and clocks move even when nothing happens, once a second is enough for them.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), None if not self._moving else 1.0)
+            self._changed.clear()
+            picture = self.snapshot()
+            for listener in self._listeners:
+                listener(picture)
+            await asyncio.sleep(TICK_S)
+
+    @property
+    def _moving(self) -> bool:
+        return not self.state.closed
+
+    # -- the engine --------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start the engine in the background; `ready()` waits for it."""
+        if self._starting is None or self._starting.done():
+            self._starting = self._spawn(self._start(self.profile))
+
+    async def ready(self) -> None:
+        """Wait until the engine can be measured. Raises VtuneError (exit 3) when its start failed."""
+        if self._starting is not None:
+            await asyncio.shield(self._starting)
+
+    async def _start(self, profile: Profile) -> None:
+        if self._attach is not None:
+            await self._take(self._attach)
+        else:
+            launch = await asyncio.to_thread(_launch_of, profile)
+            await self.host.start(launch, profile.name)
+        self.watch.begin()
+        self.emit("engine", n=self.host.number, state="attached" if self._attach else "ready")
+
+    async def _take(self, url: str) -> None:
+        while True:
+            try:
+                launch = await attached.find(self._client, url)
+                break
+            except VtuneError as error:
+                if not self._patient or error.code is not Exit.ENGINE:
+                    raise
+                self.host.unreachable(url, error)
+            await asyncio.sleep(RETRY_S)
+        await self.host.attach(launch)
+
+    def set_lever(self, name: str, value: str) -> None:
+        self._owned("change a lever")
+        wanted = levers.put({**self.state.asked, **self.state.pending}, name, value)
+        owner = levers.FACETS.get(name, name)
+        self.emit("lever", name=owner, value=wanted[owner])
+
+    def _owned(self, action: str) -> None:
+        if self._attach is not None:
+            raise VtuneError(
+                f"can't {action}: vtune does not own the engine at {self._attach}", "start vtune on a profile to tune"
+            )
+
+    def undo(self) -> None:
+        self.emit("undo")
+
+    async def apply(self, running: Literal["drain", "cancel"] = "drain") -> None:
+        """Restart with the pending levers; a running replay ends as told."""
+        if not self.state.pending:
+            raise VtuneError("no lever was changed", "toggle one first")
+        wanted = with_settings(self.profile, [f"{name}={value}" for name, value in self.state.pending.items()])
+        await self._replace(wanted, running)
+
+    async def restart(self) -> None:
+        if self._attach is None and self.state.engine is None:
+            return await self.start()
+        await self._replace(self.profile, "cancel")
+
+    async def _replace(self, profile: Profile, running: Literal["drain", "cancel"]) -> None:
+        if self._running is not None:
+            await self.cancel_replay(running)
+            await asyncio.wait([self._running])
+        await self._quiet()
+        self.profile = profile
+        self._starting = self._spawn(self._start(profile))
+
+    async def _quiet(self) -> None:
+        """No start under way, no engine, nobody who scrapes one."""
+        if self._starting is not None and not self._starting.done():
+            self._starting.cancel()
+            await asyncio.wait([self._starting])
+        self.watch.end()
+        await self.host.stop()
+
+    def _engine_died(self) -> None:
+        self.watch.end()
+        if self._running is not None:
+            self._spawn(self.runner.stop("cancel"))
+
+    # -- runs ----------------------------------------------------------------------
+
+    async def replay(self) -> None:
+        """Start a run on the ready engine; `finished()` waits for its result."""
+        if self._running is not None and not self._running.done():
+            raise VtuneError("a replay is running", "wait for it, or cancel it first")
+        engine = self.state.engine
+        if engine is None or engine.state not in ("ready", "attached"):
+            raise VtuneError("the engine is not ready", "wait until it is, or start it again")
+        number = max(self.state.runs, default=0) + 1
+        self._running = self._spawn(self.runner.run(number, self._label(number), self.traffic))
+
+    async def finished(self) -> dict[str, Any]:
+        """Wait for the run that `replay` started and return its vtune.run/1 object."""
+        if self._running is None:
+            raise VtuneError("no replay was started", "start one first")
+        return await asyncio.shield(self._running)
+
+    def _label(self, number: int) -> str:
+        if self.traffic.label:
+            return self.traffic.label
+        if number == 1:
+            return "baseline"
+        before = self.state.engines[self.state.runs[number - 1].engine]
+        change = describe_change(before.asked, self.state.asked)
+        return change or "same again"
+
+    async def cancel_replay(self, how: Literal["drain", "cancel"] = "cancel") -> None:
+        if self._running is None or self._running.done():
+            raise VtuneError("no replay is running", "start one first")
+        number = self.state.running
+        if number is not None and how == "drain":
+            self.emit("run-state", n=number, state="draining")
+        await self.runner.stop(how)
+
+    def set_baseline(self, number: int) -> None:
+        if number not in self.state.runs:
+            raise VtuneError(f"there is no run {number}", "choose a row of the runs table")
+        self.emit("baseline", n=number)
+
+    async def export(self) -> Path:
+        """Write the report beside the journal and return its path."""
+        target = self.folder / "report.md"
+        text = await asyncio.to_thread(report.render, self.folder)
+        paths.write_whole(target, text)
+        self.notice("info", f"report written to {target}")
+        return target
+
+    # -- the end ---------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """End replay, engine and keeper, in this order; safe to call twice."""
+        if self.state.closed:
+            return
+        if self._running is not None and not self._running.done():
+            await self.runner.stop("cancel")
+            await asyncio.wait([self._running], timeout=10)
+        if self._starting is not None and not self._starting.done():
+            self._starting.cancel()
+            await asyncio.wait([self._starting], timeout=10)
+        self.watch.end()
+        try:
+            await self.host.close()
+        finally:
+            self.emit("close")
+            if self._ticker is not None:
+                self._ticker.cancel()
+            self._journal.close()
+            await self._client.aclose()
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._reap)
+        return task
+
+    def _reap(self, task: asyncio.Task[Any]) -> None:
+        """A task that failed is told as a notice; whoever awaits it gets the error as well."""
+        self._tasks.discard(task)
+        if task.cancelled() or (error := task.exception()) is None or self.state.closed:
+            return
+        if isinstance(error, VtuneError):
+            self.notice("error", error.what, error.mend)
+        else:
+            self.notice("error", f"{type(error).__name__}: {error}", "a fault of vtune's own; --debug shows where")
+
+
+def _launch_of(profile: Profile) -> Launch:
+    """Blocking: finds vLLM, asks its parser (once per install), makes the bundled model (once)."""
+    found = install.find(profile.engine.python)
+    found = found.with_flags(flags.known_flags(found))
+    model.ensure(profile.engine.model, found)
+    return command.build(profile, found, profile.engine.port or health.free_port())
+
+
+def traffic_of(profile: Profile, **changes: Any) -> Traffic:
+    """The profile's traffic, with `changes` (fields of Traffic; None leaves the profile's)."""
+    ref = changes.pop("recording_ref", None) or profile.traffic.recording
+    if ref is None:
+        raise VtuneError(
+            "no recording to replay", "name one, or put it under traffic: recording: in the profile", Exit.USAGE
+        )
+    base = Traffic(recordings.load(ref), pace=profile.traffic.pace, speed=profile.traffic.speed)
+    return replace(base, **{k: v for k, v in changes.items() if v is not None})

@@ -1,0 +1,83 @@
+"""Looking at the engine while it serves: its /metrics and its memory."""
+
+import asyncio
+import time
+
+import httpx
+
+from tui.metrics import device
+from tui.metrics.scrape import Scrape, Scraper
+from tui.session.host import Emit, Host
+from tui.session.state import State
+
+BUSY_S = 0.4  # between scrapes while a replay runs
+IDLE_S = 2.0
+MEMORY_S = 2.0
+WHOLE_EVERY = 100  # a whole scrape now and then, so that a reader can start there
+
+
+class Watch:
+    """Scrapes the host's engine and tells what changed."""
+
+    def __init__(self, emit: Emit, state: State, client: httpx.AsyncClient, host: Host) -> None:
+        self._emit, self._state, self._client, self._host = emit, state, client, host
+        self._task: asyncio.Task[None] | None = None
+        self._lock = asyncio.Lock()
+        self._scraper: Scraper | None = None
+        self._since_whole = 0
+        self._last: Scrape | None = None
+        self.seen_at: float | None = None  # epoch of the newest scrape, told or not
+
+    def begin(self) -> None:
+        """Watch the engine that the host runs now."""
+        self.end()
+        assert self._host.launch is not None
+        self._scraper = Scraper(self._host.launch.url, self._client)
+        self._task = asyncio.create_task(self._loop())
+
+    def end(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._task = self._scraper = self._last = self.seen_at = None
+
+    async def scrape_now(self, full: bool = False) -> bool:
+        """Scrape and tell; True when the engine is idle and nothing moved since the last scrape."""
+        scraper = self._scraper
+        if scraper is None:
+            return False
+        async with self._lock:
+            scrape = await scraper.once()
+            if scrape is None or scraper is not self._scraper:
+                return False
+            return self._tell(scrape, full)
+
+    def _tell(self, scrape: Scrape, full: bool) -> bool:
+        before, self._last, self.seen_at = self._last, scrape, scrape.t
+        changes = {} if before is None else scrape.changes(before)
+        moved = before is None or "engines" in changes
+        self._since_whole += 1
+        if before is None or full or self._since_whole >= WHOLE_EVERY:
+            self._emit("scrape", n=self._host.number, full=True, d=scrape.to_json())
+            self._since_whole = 0
+        elif moved or self._state.running is not None:
+            self._emit("scrape", n=self._host.number, d=changes)
+        return not moved and not scrape.running and not scrape.waiting
+
+    async def _loop(self) -> None:
+        measured = 0.0
+        while True:
+            await self.scrape_now()
+            if time.monotonic() - measured >= MEMORY_S:
+                measured = time.monotonic()
+                await self._memory()
+            await asyncio.sleep(IDLE_S if self._state.running is None else BUSY_S)
+
+    async def _memory(self) -> None:
+        engine = self._host.engine
+        if engine is None:
+            return
+        used = await asyncio.to_thread(device.pss, engine.pids())
+        known = self._state.engines[self._host.number].memory_bytes
+        # Less than a megabyte is noise that would only grow the journal.
+        if used is not None and (known is None or abs(used - known) > 1 << 20):
+            self._emit("memory", n=self._host.number, bytes=used)
