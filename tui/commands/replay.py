@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def traffic(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pace", metavar="PACE", default=options.env("pace"),
-                        help="recorded | closed:N | constant:R | poisson:R | ramp:A-B/SECONDS | burst:N/SECONDS")  # fmt: skip
+                        help="recorded, closed:N, constant:R, poisson:R, ramp:A-B/SECONDS or burst:N/SECONDS")  # fmt: skip
     parser.add_argument("--speed", type=float, metavar="X", help="recorded pace, X times as fast")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N requests")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random paces and warm-up prompts")

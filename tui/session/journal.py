@@ -22,7 +22,7 @@ Event = dict[str, Any]
 
 
 class Journal:
-    """The writing end. Raises VtuneError when another vtune writes to this session."""
+    """The writing end. Raises VtuneError when the folder holds a session, or another vtune writes one there."""
 
     def __init__(self, folder: Path, header: Event) -> None:
         self.path = folder / NAME
@@ -36,8 +36,10 @@ class Journal:
                 f"session {folder} is being written by another vtune", "end that one, or choose another --session"
             ) from None
         self.fault: str | None = None
-        if os.fstat(self._fd).st_size == 0:
-            self._write({"schema": SCHEMA, **header})
+        if os.fstat(self._fd).st_size:
+            os.close(self._fd)
+            raise VtuneError(f"{folder} holds a session already", "name another folder; `vtune report` reads that one")
+        self._write({"schema": SCHEMA, **header})
 
     def append(self, kind: str, **values: Any) -> Event:
         """Write the event and return it as a reader of the file will see it."""

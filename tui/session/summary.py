@@ -39,9 +39,8 @@ def lines(result: dict[str, Any]) -> list[str]:
     rows.append(f"  prefix hits   {_hits(result['prefix_cache'])}")
     rows.append(f"  acceptance    {_acceptance(result['speculative'])}")
     rows += [f"    {name}: {_group(group)}" for name, group in result["groups"].items()]
-    rows.append(
-        f"  KV peak       {share(result['kv_cache']['usage_peak'])}, preemptions {_count(result['kv_cache']['preemptions'])}"
-    )
+    kv = result["kv_cache"]
+    rows.append(f"  KV peak       {share(kv['usage_peak'])}, preemptions {_count(kv['preemptions'])}")
     rows += [
         f"  error         {error['kind']} x {error['count']}: {_plain(str(error['example']))}"
         for error in requests["errors"]
