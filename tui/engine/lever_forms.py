@@ -25,7 +25,9 @@ def words_of(lever: str, value: Any) -> str:
         _known_keys(lever, value)
         return _chunking(value) if lever == "chunked-prefill" else _speculation(value)
     form = "a mapping" if lever in _KEYS else "one word"
-    raise VtuneError(f"{lever}: not a value of this lever", f"write {form if lever in _KEYS else 'one word'}: {_hint(lever)}")
+    raise VtuneError(
+        f"{lever}: not a value of this lever", f"write {form if lever in _KEYS else 'one word'}: {_hint(lever)}"
+    )
 
 
 def _hint(lever: str) -> str:
@@ -35,7 +37,9 @@ def _hint(lever: str) -> str:
 def _known_keys(lever: str, value: Mapping[Any, Any]) -> None:
     for key in value:
         if key not in _KEYS[lever]:
-            raise VtuneError(f"{lever}: unknown key {key!r}{nearest(str(key), _KEYS[lever])}", f"keys are {', '.join(_KEYS[lever])}")
+            raise VtuneError(
+                f"{lever}: unknown key {key!r}{nearest(str(key), _KEYS[lever])}", f"keys are {', '.join(_KEYS[lever])}"
+            )
 
 
 def _chunking(value: Mapping[str, Any]) -> str:

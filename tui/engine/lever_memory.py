@@ -19,8 +19,10 @@ def _dtype_check(words: Words, around: Surroundings) -> None:
 def _dtype_note(words: Words, around: Surroundings) -> str | None:
     if not words.startswith("fp8"):
         return None
-    return "may cost accuracy without scaling factors; decode is slower on CPU" if around.cpu else (
-        "may cost accuracy without scaling factors, and may switch the attention backend"
+    return (
+        "may cost accuracy without scaling factors; decode is slower on CPU"
+        if around.cpu
+        else ("may cost accuracy without scaling factors, and may switch the attention backend")
     )
 
 
@@ -124,7 +126,9 @@ KV_POOL = Lever(
 
 def _offload_check(words: Words, around: Surroundings) -> None:
     if words != "off" and around.cpu:
-        raise VtuneError(f"kv-offload={words}: a CPU engine has its KV pool in host memory already", "use kv-offload=off")
+        raise VtuneError(
+            f"kv-offload={words}: a CPU engine has its KV pool in host memory already", "use kv-offload=off"
+        )
 
 
 def _offload_flags(words: Words, around: Surroundings) -> list[str]:

@@ -52,7 +52,9 @@ def _chunking_note(words: Words, around: Surroundings) -> str | None:
     chunking = Chunking.read(words)
     if not chunking.on:
         budget = whole_budget(around)
-        raised = f"the token budget is raised to {budget:,}" if budget else "vLLM raises the token budget to max-model-len"
+        raised = (
+            f"the token budget is raised to {budget:,}" if budget else "vLLM raises the token budget to max-model-len"
+        )
         if around.version_tuple and (0, 8) <= around.version_tuple < (0, 12):
             return f"vLLM {around.version} ignores this: chunked prefill stays on"
         return f"{raised}; vLLM warns that a model may not support chunked prefill being disabled"

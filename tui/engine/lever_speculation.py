@@ -73,7 +73,9 @@ def _same(asked: Words, applied: Words) -> bool:
     except VtuneError:
         return False
     tokens = want.tokens in (None, have.tokens)
-    return want.method == have.method and tokens and want.lookup == have.lookup and _tail(want.model) == _tail(have.model)
+    return (
+        want.method == have.method and tokens and want.lookup == have.lookup and _tail(want.model) == _tail(have.model)
+    )
 
 
 def _tail(model: str | None) -> str | None:

@@ -64,7 +64,9 @@ class Chunking:
             return cls(on=False)
         match = re.fullmatch(r"(on|true|yes|\d{1,9})(?:/(\d{1,9}|off))?", word)
         if not match or match[1] == "0":
-            raise refuse("chunked-prefill", words, "off | BUDGET | BUDGET/LONG-PREFILL-THRESHOLD, such as 2048 or 512/256")
+            raise refuse(
+                "chunked-prefill", words, "off | BUDGET | BUDGET/LONG-PREFILL-THRESHOLD, such as 2048 or 512/256"
+            )
         budget = None if match[1] in ON else int(match[1])
         threshold = int(match[2]) if match[2] and match[2] != "off" else 0
         return cls(True, budget, threshold)

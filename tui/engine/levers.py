@@ -9,7 +9,20 @@ from tui.engine.lever import Lever, ReadBack, Surroundings, Words
 from tui.engine.lever_values import Chunking, count
 from tui.errors import VtuneError
 
-__all__ = ["FACETS", "LEVERS", "Lever", "ReadBack", "Surroundings", "Words", "get", "nearest", "owner", "put", "resolve", "values_with_facets"]
+__all__ = [
+    "FACETS",
+    "LEVERS",
+    "Lever",
+    "ReadBack",
+    "Surroundings",
+    "Words",
+    "get",
+    "nearest",
+    "owner",
+    "put",
+    "resolve",
+    "values_with_facets",
+]
 
 LEVERS: tuple[Lever, ...] = (
     lever_reuse.PREFIX_CACHING,
@@ -46,7 +59,9 @@ def get(name: str) -> Lever:
     if lever := _BY_NAME.get(name):
         return lever
     known = (*_BY_NAME, *FACETS)
-    raise VtuneError(f"no lever {name!r}{nearest(name, known)}", f"levers are {', '.join(known)}; other flags: raw.FLAG=VALUE")
+    raise VtuneError(
+        f"no lever {name!r}{nearest(name, known)}", f"levers are {', '.join(known)}; other flags: raw.FLAG=VALUE"
+    )
 
 
 def owner(flag: str) -> Lever | None:
@@ -64,9 +79,14 @@ def put(values: Mapping[str, Words], name: str, words: str) -> dict[str, Words]:
 
 def _with_threshold(chunking: Words, words: str) -> Words:
     value = Chunking.read(chunking)
-    threshold = 0 if words.strip().lower() in ("off", "0", "no", "false") else int(count("long-prefill-threshold", words))
+    threshold = (
+        0 if words.strip().lower() in ("off", "0", "no", "false") else int(count("long-prefill-threshold", words))
+    )
     if not value.on and threshold:
-        raise VtuneError(f"long-prefill-threshold={words}: chunked prefill is off", "set chunked-prefill=2048 first, or leave the threshold out")
+        raise VtuneError(
+            f"long-prefill-threshold={words}: chunked prefill is off",
+            "set chunked-prefill=2048 first, or leave the threshold out",
+        )
     return replace(value, threshold=threshold).write() if value.on else "off"
 
 

@@ -98,21 +98,30 @@ class _File:
             pairs = self._pairs(child, f"engine.{key}")
             values[key] = MappingProxyType({plain(k): self._at(n, entry, f"engine.{key}.{k}") for k, n in pairs})
         if "model" not in values:
-            raise self._error(node, VtuneError("engine: no model", "add model: a hub id, a path, or bundled:smollm2-135m"))
+            raise self._error(
+                node, VtuneError("engine: no model", "add model: a hub id, a path, or bundled:smollm2-135m")
+            )
         return EngineSettings(**{key.replace("-", "_"): value for key, value in values.items()})
 
     def _levers(self, node: yaml.Node | None) -> dict[str, str]:
         found: dict[str, str] = {}
         pairs = list(self._pairs(node, "levers", (*(lever.name for lever in levers.LEVERS), *levers.FACETS)))
         for key, child in sorted(pairs, key=lambda pair: pair[0] in levers.FACETS):  # a facet after its lever
-            found = self._at(child, lambda _, value, key=key: levers.put(found, key, words_of(key, value)), f"levers.{key}")
+            found = self._at(
+                child, lambda _, value, key=key: levers.put(found, key, words_of(key, value)), f"levers.{key}"
+            )
         return found
 
     def _fields(self, node: yaml.Node | None, section: str, known: dict[str, profile_fields.Reader]) -> dict[str, Any]:
-        return {key: self._at(child, known[key], f"{section}.{key}") for key, child in self._pairs(node, section, known)}
+        return {
+            key: self._at(child, known[key], f"{section}.{key}") for key, child in self._pairs(node, section, known)
+        }
 
     def _targets(self, node: yaml.Node | None) -> tuple[Target, ...]:
-        found = (self._at(child, lambda _, value, key=key: target(key, value), f"targets.{key}") for key, child in self._pairs(node, "targets"))
+        found = (
+            self._at(child, lambda _, value, key=key: target(key, value), f"targets.{key}")
+            for key, child in self._pairs(node, "targets")
+        )
         return tuple(one for one in found if one is not None)
 
     def _pairs(self, node: yaml.Node | None, section: str, known: Any = None) -> Iterator[tuple[str, yaml.Node]]:
@@ -121,7 +130,13 @@ class _File:
             return
         title = section or "a profile"
         if not isinstance(node, yaml.MappingNode):
-            raise self._error(node, VtuneError(f"{title} is a list of key: value lines", f"write {section or 'engine'}: and its keys below, indented"))
+            raise self._error(
+                node,
+                VtuneError(
+                    f"{title} is a list of key: value lines",
+                    f"write {section or 'engine'}: and its keys below, indented",
+                ),
+            )
         seen: set[str] = set()
         for key_node, child in node.value:
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else "?"
@@ -131,7 +146,9 @@ class _File:
                 inside = f" in {section}" if section else ""
                 raise self._error(
                     key_node,
-                    VtuneError(f"unknown key {key!r}{inside}{levers.nearest(key, known)}", f"keys are {', '.join(known)}"),
+                    VtuneError(
+                        f"unknown key {key!r}{inside}{levers.nearest(key, known)}", f"keys are {', '.join(known)}"
+                    ),
                 )
             seen.add(key)
             self.lines[f"{section}.{key}" if section else key] = key_node.start_mark.line + 1
@@ -146,7 +163,9 @@ class _File:
         except VtuneError as error:
             raise self._error(node, error) from error
         except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise self._error(node, VtuneError(f"{key}: not a plain YAML value", "write text, a number, a list or a mapping")) from error
+            raise self._error(
+                node, VtuneError(f"{key}: not a plain YAML value", "write text, a number, a list or a mapping")
+            ) from error
         finally:
             loader.dispose()
 

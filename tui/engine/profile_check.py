@@ -23,7 +23,10 @@ def check(profile: Profile) -> Profile:
     for flag in engine.args:
         owner = levers.owner(flag)
         if owner and owner.name in profile.levers:
-            raise VtuneError(f"engine.args.{flag}: the lever {owner.name} sets this too", f"keep levers: {owner.name} and drop the flag")
+            raise VtuneError(
+                f"engine.args.{flag}: the lever {owner.name} sets this too",
+                f"keep levers: {owner.name} and drop the flag",
+            )
     _combinations(profile)
     return profile
 

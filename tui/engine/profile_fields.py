@@ -83,7 +83,10 @@ def env_entry(key: str, value: Any) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
         raise VtuneError(f"{key}: not the name of a variable", "write NAME: value, such as VLLM_CPU_KVCACHE_SPACE: '1'")
     if _SECRET.search(variable):
-        raise VtuneError(f"{key}: secrets do not belong in a profile", f"export {variable} before starting vtune; the engine inherits it")
+        raise VtuneError(
+            f"{key}: secrets do not belong in a profile",
+            f"export {variable} before starting vtune; the engine inherits it",
+        )
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, (str, int, float)):
@@ -95,11 +98,15 @@ def arg_entry(key: str, value: Any) -> Any:
     """A vLLM flag of engine.args; refuses what vtune writes itself, and secrets."""
     flag = plain_flag(key.rpartition(".")[2])
     if flag in ("api-key", "hf-token"):
-        raise VtuneError(f"{key}: secrets do not belong in a profile", "export VLLM_API_KEY or HF_TOKEN before starting vtune")
+        raise VtuneError(
+            f"{key}: secrets do not belong in a profile", "export VLLM_API_KEY or HF_TOKEN before starting vtune"
+        )
     if flag in _VTUNE_FLAGS:
         raise VtuneError(f"{key}: vtune writes this flag itself", f"use {_VTUNE_FLAGS[flag]}")
     if (lever := owner(flag)) and lever.core:
-        raise VtuneError(f"{key}: this flag belongs to the lever {lever.name}", f"set it under levers: {lever.name}: {lever.hint}")
+        raise VtuneError(
+            f"{key}: this flag belongs to the lever {lever.name}", f"set it under levers: {lever.name}: {lever.hint}"
+        )
     if isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
         return value
     if isinstance(value, (bool, str, int, float, Mapping)):

@@ -54,7 +54,9 @@ def _time_metric(name: str) -> str:
 def _seconds(name: str, text: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|ms|us|min)", text)
     if not match or float(match[1]) == 0:
-        raise VtuneError(f"target {name}: {text!r} is not a time", f"give it with its unit, such as {name}: 2.0s or 100ms")
+        raise VtuneError(
+            f"target {name}: {text!r} is not a time", f"give it with its unit, such as {name}: 2.0s or 100ms"
+        )
     return float(match[1]) * _SECONDS[match[2]]
 
 
