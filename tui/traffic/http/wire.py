@@ -1,0 +1,148 @@
+"""A TCP connection whose reads carry the kernel's receive time.
+
+asyncio's own transports read with ``recv``, which gives the time when the process got around to reading. Here plain
+connections read with ``recvmsg`` and ``SO_TIMESTAMPNS``, so that our own delay is not in the stamps. Segments that the
+kernel merged before we read carry the last one's time: a stamp is an upper bound. TLS goes through asyncio.
+"""
+
+import asyncio
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from time import monotonic_ns, time_ns
+
+from tui.traffic.http.target import Target
+
+_SO_TIMESTAMPNS = getattr(socket, "SO_TIMESTAMPNS", 35) if sys.platform == "linux" and sys.maxsize > 2**32 else None
+_TIMESPEC = struct.Struct("@ll")
+_READ = 1 << 16
+_OLDEST_NS = 60 * 10**9  # a stamp older than this is not believed: the wall clock was set meanwhile
+
+OnData = Callable[[bytes, int, bool], None]  # bytes, CLOCK_MONOTONIC ns, whether the kernel stamped it
+OnLost = Callable[[Exception | None], None]
+
+
+class PlainWire:
+    """A connected non-blocking socket on the running loop."""
+
+    def __init__(self, sock: socket.socket, on_data: OnData, on_lost: OnLost) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sock = sock
+        self._fd = sock.fileno()
+        self._on_data, self._on_lost = on_data, on_lost
+        self._out = b""
+        self._on_sent: Callable[[int], None] | None = None
+        self.closed = False
+        self._loop.add_reader(self._fd, self._readable)
+
+    def write(self, data: bytes, on_sent: Callable[[int], None]) -> None:
+        """Send all of `data`; `on_sent` gets the time when the last byte was handed to the kernel."""
+        self._out, self._on_sent = data, on_sent
+        self._writable()
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._loop.remove_reader(self._fd)
+            self._loop.remove_writer(self._fd)
+            self._sock.close()
+
+    def _lose(self, error: Exception | None) -> None:
+        if not self.closed:
+            self.close()
+            self._on_lost(error)
+
+    def _writable(self) -> None:
+        try:
+            count = self._sock.send(self._out)
+        except (BlockingIOError, InterruptedError):
+            count = 0
+        except OSError as error:
+            # On its way out of write() the caller is not yet waiting.
+            self._loop.call_soon(self._lose, error)
+            self._loop.remove_writer(self._fd)
+            return
+        self._out = self._out[count:]
+        if self._out:
+            self._loop.add_writer(self._fd, self._writable)
+            return
+        self._loop.remove_writer(self._fd)
+        if self._on_sent is not None:
+            done, self._on_sent = self._on_sent, None
+            done(monotonic_ns())
+
+    def _readable(self) -> None:
+        try:
+            data, ancillary, _, _ = self._sock.recvmsg(_READ, 64)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._lose(error)
+            return
+        if not data:
+            self._lose(None)
+            return
+        now = monotonic_ns()
+        if ancillary:
+            seconds, nanos = _TIMESPEC.unpack_from(ancillary[0][2])
+            age = time_ns() - (seconds * 1_000_000_000 + nanos)
+            if 0 <= age < _OLDEST_NS:
+                self._on_data(data, now - age, True)
+                return
+        self._on_data(data, now, False)
+
+
+class TlsWire(asyncio.Protocol):
+    """The same over asyncio's TLS transport; stamps are the user's clock."""
+
+    def __init__(self, on_data: OnData, on_lost: OnLost) -> None:
+        self._on_data, self._on_lost = on_data, on_lost
+        self._transport: asyncio.Transport | None = None
+        self.closed = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._on_data(data, monotonic_ns(), False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.closed:
+            self.closed = True
+            self._on_lost(exc)
+
+    def write(self, data: bytes, on_sent: Callable[[int], None]) -> None:
+        assert self._transport is not None
+        self._transport.write(data)
+        on_sent(monotonic_ns())
+
+    def close(self) -> None:
+        self.closed = True
+        if self._transport is not None:
+            self._transport.abort()
+
+
+async def dial(target: Target, timeout_s: float) -> socket.socket:
+    """Connect to the first address of the host that answers; raises OSError (TimeoutError included)."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    last: OSError = OSError(f"no address for {target.host}")
+    for family, kind, protocol, _, address in found:
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if _SO_TIMESTAMPNS is not None:
+                sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            async with asyncio.timeout(timeout_s):
+                await loop.sock_connect(sock, address)
+            return sock
+        except OSError as error:
+            sock.close()
+            last = error
+        except BaseException:
+            sock.close()
+            raise
+    raise last

@@ -1,0 +1,193 @@
+"""A recording: requests as they were sent, with their arrival times (schema ``vtune.recording/1``)."""
+
+import contextlib
+import hashlib
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tui import paths
+from tui.errors import VtuneError
+from tui.traffic import compressed
+
+SCHEMA = "vtune.recording/1"
+SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+_OWN = ("id", "at", "path", "body", "group", "after", "think_s", "redacted", "reply")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One recorded request; `at` and `think_s` are seconds, `at` from the start of the recording."""
+
+    id: str
+    at: float
+    path: str
+    body: dict[str, Any]
+    group: str | None = None
+    after: str | None = None  # id of the request whose answer this one follows
+    think_s: float | None = None  # between that answer's end and this request
+    redacted: tuple[str, ...] = ()
+    reply: dict[str, Any] | None = None
+    extra: dict[str, Any] = field(default_factory=dict)  # keys that this version does not know
+
+    def to_json(self) -> dict[str, Any]:
+        """The line's object; unknown keys come back as they were read."""
+        row: dict[str, Any] = {"id": self.id, "at": self.at, "path": self.path, "body": self.body}
+        for key in ("group", "after", "think_s", "reply"):
+            if (value := getattr(self, key)) is not None:
+                row[key] = value
+        if self.redacted:
+            row["redacted"] = list(self.redacted)
+        return {**row, **self.extra}
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A loaded recording; `sha256` is of the whole file, uncompressed, whatever `limit` was."""
+
+    name: str
+    path: Path
+    sha256: str
+    requests: tuple[Request, ...]
+    synthetic: bool
+    header: dict[str, Any]
+
+
+def load(ref: str | Path, limit: int | None = None) -> Recording:
+    """Read a recording by path or bundled name, at most the first `limit` requests.
+
+    Raises VtuneError with ``file:line`` for the first line that is not sound.
+    """
+    path = paths.find("recordings", str(ref), SUFFIXES)
+    digest = hashlib.sha256()
+    requests: list[Request] = []
+    seen: set[str] = set()
+    header: dict[str, Any] | None = None
+    with compressed.open_read(path) as file:
+        for number, raw in enumerate(_lines(file, path), 1):
+            digest.update(raw)
+            if header is None:
+                header = _header(_object(raw, path, number), path, number)
+            elif (limit is None or len(requests) < limit) and raw.strip():
+                request = _request(_object(raw, path, number), path, number)
+                _check_links(request, seen, path, number)
+                seen.add(request.id)
+                requests.append(request)
+    if header is None:
+        raise VtuneError(f"{path}: the file is empty", f'its first line must be {{"schema": "{SCHEMA}", ...}}')
+    if not requests:
+        raise VtuneError(f"{path}: no requests", "a recording has one request a line after its first line")
+    name = header.get("name") or path.name.split(".")[0]
+    return Recording(str(name), path, digest.hexdigest(), tuple(requests), bool(header.get("synthetic")), header)
+
+
+def write(path: Path, header: dict[str, Any], requests: Iterable[Request], force: bool = False) -> None:
+    """Write a recording whole or not at all, 0600; the suffix decides about gz and zst.
+
+    Raises VtuneError when the file exists and `force` is not given.
+    """
+    if path.exists() and not force:
+        raise VtuneError(f"{path} exists", "choose another name, or --force to replace it")
+    rows: list[dict[str, Any]] = [{"schema": SCHEMA, **{k: v for k, v in header.items() if k != "schema"}}]
+    rows += [request.to_json() for request in requests]
+    text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise VtuneError(f"{path}: text that is not Unicode ({error.reason})", "remove lone surrogates") from error
+    paths.write_whole(path, compressed.pack(path, data))
+
+
+def _lines(file: io.BufferedIOBase, path: Path) -> Iterator[bytes]:
+    try:
+        yield from file
+    except (EOFError, OSError, compressed.BadArchive) as error:
+        raise VtuneError(f"{path}: cannot be read to its end ({error})", "copy or compress the file again") from error
+
+
+def _bad(path: Path, number: int, what: str, mend: str) -> VtuneError:
+    return VtuneError(f"{path}:{number}: {what}", mend)
+
+
+def _object(raw: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(raw, parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise _bad(path, number, f"not UTF-8 at byte {error.start}", "save the file as UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise _bad(
+            path, number, f"not JSON ({error})", "one JSON object a line; `vtune import` reads other formats"
+        ) from error
+    if not isinstance(row, dict):
+        raise _bad(path, number, f"a {type(row).__name__}, not an object", "one JSON object a line")
+    return row
+
+
+def _no_constant(word: str) -> float:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _header(row: dict[str, Any], path: Path, number: int) -> dict[str, Any]:
+    schema = row.get("schema")
+    if schema == SCHEMA:
+        return row
+    if isinstance(schema, str) and schema.startswith("vtune.recording/"):
+        raise _bad(path, number, f"schema {schema}, and this vtune reads {SCHEMA}", "use a newer vtune")
+    raise _bad(path, number, "not a vtune recording", f"turn it into one: vtune import {path} -o NEW.jsonl")
+
+
+def _request(row: dict[str, Any], path: Path, number: int) -> Request:
+    def need(ok: bool, what: str, mend: str) -> None:
+        if not ok:
+            raise _bad(path, number, what, mend)
+
+    identity, at, body = row.get("id"), row.get("at"), row.get("body")
+    need(isinstance(identity, str) and identity != "", '"id" is missing or not text', 'give every request its own "id"')
+    need(_is_time(at), f'"at" is {at!r}', '"at" is the arrival in seconds from the start, 0 or more')
+    target = row.get("path")
+    need(isinstance(target, str) and target.startswith("/"), f'"path" is {target!r}', 'such as "/v1/chat/completions"')
+    need(
+        str(target).isprintable() and str(target).isascii() and " " not in str(target),
+        f'"path" is {target!r}',
+        "no blanks or control codes",
+    )
+    need(isinstance(body, dict), '"body" is missing or not an object', '"body" is the JSON body as it was sent')
+    need(_encodes(body), "text with a lone surrogate, which cannot be sent", "remove this request")
+    for key in ("group", "after"):
+        need(isinstance(row.get(key), (str, type(None))), f'"{key}" is not text', f'leave "{key}" out or make it text')
+    think, redacted, reply = row.get("think_s"), row.get("redacted") or [], row.get("reply")
+    need(think is None or _is_time(think), f'"think_s" is {think!r}', "seconds, 0 or more")
+    need(
+        isinstance(redacted, list) and all(isinstance(k, str) for k in redacted),
+        '"redacted" is not a list of keys',
+        '["user", ...]',
+    )
+    need(isinstance(reply, (dict, type(None))), '"reply" is not an object', 'leave "reply" out')
+    return Request(
+        id=str(identity), at=float(at), path=str(target), body=body, group=row.get("group"), after=row.get("after"),  # type: ignore[arg-type]
+        think_s=None if think is None else float(think), redacted=tuple(redacted), reply=reply,
+        extra={k: v for k, v in row.items() if k not in _OWN},
+    )  # fmt: skip
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+
+
+def _encodes(body: object) -> bool:
+    with contextlib.suppress(UnicodeEncodeError):
+        json.dumps(body, ensure_ascii=False).encode()
+        return True
+    return False
+
+
+def _check_links(request: Request, seen: set[str], path: Path, number: int) -> None:
+    if request.id in seen:
+        raise _bad(path, number, f"id {request.id!r} comes twice", "every request needs its own id")
+    if request.after is not None and request.after not in seen:
+        what = f'"after" names {request.after!r}, which does not come before it'
+        raise _bad(path, number, what, 'put turns in order, or leave "after" out')

@@ -1,0 +1,166 @@
+"""From an answer to its Outcome."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tui.traffic.http.parser import ResponseParser
+from tui.traffic.outcome import Outcome
+from tui.traffic.recording import Request
+from tui.traffic.replay.answer import Answer, Parsed, error_words, one_line, parse, read_object
+
+Status = Literal["ok", "failed", "cancelled"]
+_NS = 1e9
+
+
+@dataclass(slots=True)
+class Ending:
+    """How an exchange ended: with a whole answer (`head`), or with `kind` and `words`."""
+
+    ended_ns: int
+    head: ResponseParser | None = None
+    kind: str | None = None
+    words: str | None = None
+    cancelled: bool = False
+
+
+async def settle(
+    request: Request,
+    answer: Answer,
+    ending: Ending,
+    *,
+    origin_ns: int,
+    due_ns: int,
+    connect_s: float | None,
+    keep_text: bool,
+) -> tuple[Outcome, str]:
+    """The outcome, and the answer's text (which the outcome has only if `keep_text`). Times count from `origin_ns`."""
+    parsed = await parse(answer)
+    head = ending.head
+    whole = head is not None and not parsed.events and _is_json(head)
+    if whole:
+        _read_whole(parsed, answer, ending.ended_ns)
+    status, kind, words = _judge(parsed, ending, answer)
+    text = _sound("".join(parsed.text))
+    reasoning = _sound("".join(parsed.reasoning))
+    stamps = [] if whole else parsed.content_ns
+    outcome = Outcome(
+        id=request.id,
+        group=request.group,
+        status=status,
+        due_s=_seconds(due_ns, origin_ns),
+        sent_s=None if answer.sent is None else _seconds(answer.sent, origin_ns),
+        connect_s=connect_s,
+        ttft_s=_seconds(stamps[0], due_ns) if stamps else None,
+        e2e_s=_seconds(parsed.content_ns[-1], due_ns) if parsed.content_ns else None,
+        decode_s=_seconds(stamps[-1], stamps[0]) if stamps else None,
+        chunks=len(stamps),
+        coalesced=sum(1 for a, b in zip(stamps, stamps[1:], strict=False) if a == b),
+        itl_s=tuple(_seconds(b, a) for a, b in zip(stamps, stamps[1:], strict=False)),
+        finish_reason=parsed.finish_reason,
+        http_status=head.status if head else None,
+        error_kind=kind,
+        error=words,
+        text=text if keep_text and (text or status == "ok") else None,
+        reasoning=reasoning if keep_text and reasoning else None,
+        tool_calls=parsed.tool_calls if keep_text else None,
+        text_sha256=_digest(reasoning, text, parsed.tool_calls) if status == "ok" else None,
+        **_usage(parsed.usage or {}),
+        **_engine(parsed.metrics or {}),
+    )
+    return outcome, text
+
+
+def _digest(*parts: str | None) -> str:
+    return hashlib.sha256("".join(part or "" for part in parts).encode()).hexdigest()
+
+
+def _seconds(later: int, earlier: int) -> float:
+    return round((later - earlier) / _NS, 7)
+
+
+def _is_json(head: ResponseParser) -> bool:
+    return "json" in head.headers.get("content-type", "") and 200 <= (head.status or 0) < 300
+
+
+def _read_whole(parsed: Parsed, answer: Answer, ended_ns: int) -> None:
+    try:
+        row = json.loads(b"\n\n".join(answer.events))
+    except ValueError as error:
+        parsed.broken = f"the answer is not JSON: {error}"
+        return
+    if isinstance(row, dict):
+        read_object(parsed, row, ended_ns)
+        parsed.done = True
+
+
+def _judge(parsed: Parsed, ending: Ending, answer: Answer) -> tuple[Status, str | None, str | None]:
+    """Status, error kind, the words of whoever said so."""
+    if ending.cancelled:
+        return "cancelled", None, None
+    if ending.kind:
+        return "failed", ending.kind, ending.words
+    head = ending.head
+    assert head is not None and head.status is not None
+    if not 200 <= head.status < 300:
+        return "failed", f"http {head.status}", _body_words(answer) or one_line(head.reason) or None
+    if parsed.error:
+        return "failed", "stream error", parsed.error
+    if parsed.broken:
+        return "failed", "protocol", one_line(parsed.broken)
+    if parsed.finish_reason in ("abort", "error"):
+        return "failed", "stream error", f"the engine ended the answer with {parsed.finish_reason!r}"
+    if not parsed.done and parsed.finish_reason is None:
+        return "failed", "cut short", "the answer ended without [DONE] and without a finish reason"
+    return "ok", None, None
+
+
+def _body_words(answer: Answer) -> str:
+    body = b"\n\n".join(answer.events)[:65536]
+    try:
+        row = json.loads(body)
+    except ValueError:
+        return one_line(body.decode("utf-8", "replace"))
+    return error_words(row) if isinstance(row, dict) else one_line(body.decode("utf-8", "replace"))
+
+
+def _sound(text: str) -> str:
+    """Join surrogate pairs that came in two chunks; what stays alone cannot be written and becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _usage(usage: dict[str, Any]) -> dict[str, int | None]:
+    details = usage.get("prompt_tokens_details")
+    return {
+        "prompt_tokens": _count(usage.get("prompt_tokens")),
+        "output_tokens": _count(usage.get("completion_tokens")),
+        "cached_tokens": _count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+    }
+
+
+def _engine(metrics: dict[str, Any]) -> dict[str, Any]:
+    """vLLM's `metrics` object (--enable-per-request-metrics); its times are milliseconds."""
+
+    def ms(key: str) -> float | None:
+        value = metrics.get(key)
+        return value / 1000 if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+    speculation = metrics.get("speculative_decoding")
+    spec = speculation if isinstance(speculation, dict) else {}
+    return {
+        "server_queue_s": ms("queue_time_ms"),
+        "server_prefill_s": ms("time_to_first_token_ms"),
+        "server_decode_s": ms("generation_time_ms"),
+        "drafts": _count(spec.get("num_spec_steps")),
+        "draft_tokens": _count(spec.get("num_draft_tokens")),
+        "accepted_tokens": _count(spec.get("num_accepted_draft_tokens")),
+    }

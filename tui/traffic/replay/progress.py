@@ -1,0 +1,92 @@
+"""The running replay's state, from which ticks are made."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from tui.traffic.outcome import Outcome
+from tui.traffic.replay.answer import Answer
+from tui.traffic.tick import Finished, InFlight, Tick
+
+_SHOWN = 256
+
+
+@dataclass(slots=True)
+class _Open:
+    id: str
+    group: str | None
+    due_ns: int
+    answer: Answer
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counts and open requests; times inside are CLOCK_MONOTONIC ns, ticks count seconds from `origin_ns`."""
+
+    total: int
+    origin_ns: int = 0
+    ok: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    content_chunks: int = 0
+    output_tokens: int = 0
+    max_lag_s: float = 0.0
+    kernel_reads: int = 0
+    user_reads: int = 0
+    coalesced: int = 0
+    retries: int = 0
+    unread: list[Finished] = field(default_factory=list)  # ended, and in no tick yet
+    _open: dict[str, _Open] = field(default_factory=dict)
+
+    def begin(self, id: str, group: str | None, due_ns: int, answer: Answer) -> None:
+        self._open[id] = _Open(id, group, due_ns, answer)
+
+    def content(self, count: int) -> None:
+        self.content_chunks += count
+
+    def finish(self, outcome: Outcome, answer: Answer, ended_ns: int) -> None:
+        self._open.pop(outcome.id, None)
+        setattr(self, outcome.status, getattr(self, outcome.status) + 1)
+        self.output_tokens += outcome.output_tokens or 0
+        self.content_chunks += outcome.chunks - answer.chunks  # the parse wins over the scan
+        self.coalesced += outcome.coalesced
+        self.kernel_reads += answer.kernel_reads
+        self.user_reads += answer.user_reads
+        if outcome.sent_s is not None:
+            self.max_lag_s = max(self.max_lag_s, outcome.sent_s - outcome.due_s)
+        self.unread.append(
+            Finished(
+                outcome.id, outcome.group, outcome.status, outcome.reuse, (ended_ns - self.origin_ns) / 1e9,
+                outcome.ttft_s, outcome.tpot_s, outcome.e2e_s, outcome.prompt_tokens, outcome.cached_tokens,
+                outcome.output_tokens, outcome.error_kind,
+            )
+        )  # fmt: skip
+
+    def tick(self, now_ns: int, dropped: int) -> Tick:
+        running = sum(1 for o in self._open.values() if o.answer.sent is not None)
+        ended = self.ok + self.failed + self.cancelled
+        return Tick(
+            at_s=(now_ns - self.origin_ns) / 1e9,
+            total=self.total,
+            sent=ended + running,
+            ok=self.ok,
+            failed=self.failed,
+            cancelled=self.cancelled,
+            running=running,
+            waiting=len(self._open) - running,
+            content_chunks=self.content_chunks,
+            output_tokens=self.output_tokens,
+            max_lag_s=self.max_lag_s,
+            dropped=dropped,
+            finished=tuple(self.unread),
+            in_flight=tuple(self._in_flight()),
+        )
+
+    def _in_flight(self) -> Iterator[InFlight]:
+        for o in islice(self._open.values(), _SHOWN):  # insertion order: the oldest first
+            sent, first = o.answer.sent, o.answer.first
+            yield InFlight(
+                o.id, o.group, (o.due_ns - self.origin_ns) / 1e9,
+                None if sent is None else (sent - self.origin_ns) / 1e9,
+                None if first is None else (first - self.origin_ns) / 1e9,
+            )  # fmt: skip

@@ -1,0 +1,170 @@
+"""The parent's side of a replay: starts the child, reads its ticks, tells it to stop."""
+
+import asyncio
+import contextlib
+import json
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from tui.errors import Exit, VtuneError
+from tui.traffic.replay.runfile import read_outcomes
+from tui.traffic.replay.spec import ReplaySpec
+from tui.traffic.tick import Tick
+
+# The child runs this very vtune, from wherever it was imported, without a path of its own in front of the library's.
+_CHILD = """
+import sys
+sys.path[:0] = [root for root in sys.argv[1:] if root not in sys.path]
+from tui.traffic.replay.child import main
+sys.exit(main())
+"""
+
+EndKind = Literal["done", "drained", "cancelled", "failed-fast", "orphaned", "died"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayEnd:
+    """How a replay ended. `died` means that its process was killed or broke; the lines written so far are readable.
+
+    `fidelity` is that of the run file's end line: clock, kernel_reads, user_reads, coalesced_events, content_events,
+    max_send_lag_s, retries, replayer_cpu_share, ticks_dropped; empty when the process died.
+    """
+
+    kind: EndKind
+    total: int
+    ok: int
+    failed: int
+    cancelled: int
+    duration_s: float | None = None
+    fidelity: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+    @property
+    def sent(self) -> int:
+        return self.ok + self.failed + self.cancelled
+
+
+class Replay:
+    """A replay in a process of its own. Make it with `start`."""
+
+    def __init__(self, spec: ReplaySpec, process: asyncio.subprocess.Process, stderr: Any) -> None:
+        self.spec = spec
+        self._process = process
+        self._stderr = stderr
+        self._started: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._tick: Tick | None = None
+        self._news = asyncio.Event()
+        self._reader = asyncio.get_running_loop().create_task(self._read())
+
+    @classmethod
+    async def start(cls, spec: ReplaySpec) -> "Replay":
+        """Start the child and wait until it has accepted the spec; raises VtuneError when it refuses."""
+        stderr = tempfile.TemporaryFile()  # noqa: SIM115 - read when the child dies
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-c", _CHILD, str(Path(__file__).resolve().parents[3]),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=stderr,
+            start_new_session=True,
+        )  # fmt: skip
+        replay = cls(spec, process, stderr)
+        await replay._tell(json.dumps(spec.to_json()))
+        try:
+            message = await asyncio.shield(replay._started)
+        except BaseException:
+            await replay._stop()
+            raise
+        if (refused := message.get("refused")) is not None:
+            await replay._stop()
+            raise VtuneError(refused["what"], refused["mend"], Exit(refused["code"]))
+        return replay
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def ticks(self) -> AsyncIterator[Tick]:
+        """Ticks until the end. A slow consumer gets fewer, merged: nothing in `finished` is lost or told twice."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            tick, self._tick = self._tick, None
+            if tick is not None:
+                yield tick
+            elif self._reader.done():
+                return
+
+    async def drain(self) -> None:
+        """Send nothing new, let what runs finish."""
+        await self._tell("drain")
+
+    async def cancel(self) -> None:
+        """End all requests now."""
+        await self._tell("cancel")
+
+    async def wait(self) -> ReplayEnd:
+        """Wait for the child's exit; the run's file is complete then."""
+        await asyncio.shield(self._reader)
+        code = await self._process.wait()
+        return self._end(code)
+
+    async def _stop(self) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            async with asyncio.timeout(5):
+                await self._process.wait()
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+        await asyncio.wait([self._reader])
+
+    async def _tell(self, line: str) -> None:
+        stdin = self._process.stdin
+        if stdin is None or stdin.is_closing():
+            return
+        with contextlib.suppress(ConnectionError):  # it has ended: `wait` says how
+            stdin.write(line.encode() + b"\n")
+            await stdin.drain()
+
+    async def _read(self) -> None:
+        stdout, rest = self._process.stdout, b""
+        assert stdout is not None
+        while data := await stdout.read(1 << 18):
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                self._take(json.loads(line))
+        if not self._started.done():
+            words = _tail(self._stderr) or "its process ended at once"
+            self._started.set_exception(VtuneError(f"the replay did not start: {words}", "run with --debug", Exit.BUG))
+            self._started.exception()  # retrieved: nobody may be waiting
+        self._news.set()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if (row := message.get("tick")) is not None:
+            tick = Tick.from_json(row)
+            if self._tick is not None:
+                tick = replace(tick, finished=self._tick.finished + tick.finished)
+            self._tick = tick
+            self._news.set()
+        elif not self._started.done():
+            self._started.set_result(message)
+
+    def _end(self, code: int) -> ReplayEnd:
+        header, outcomes, end = read_outcomes(Path(self.spec.out_path))
+        count = {status: sum(o.status == status for o in outcomes) for status in ("ok", "failed", "cancelled")}
+        total = int(header.get("total", len(outcomes)))
+        if end is None or code != 0:
+            words = _tail(self._stderr) or (f"signal {-code}" if code < 0 else f"exit code {code}")
+            return ReplayEnd("died", total, **count, error=words)
+        fidelity = end.get("fidelity", {})
+        return ReplayEnd(end["kind"], total, **count, duration_s=end.get("duration_s"), fidelity=fidelity)
+
+
+def _tail(file: Any) -> str:
+    file.seek(0)
+    lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    return "".join(c if c.isprintable() else "?" for c in lines[-1])[:300] if lines else ""

@@ -1,0 +1,190 @@
+"""One replay inside the child process: waits, sends, settles."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Coroutine
+from time import monotonic_ns
+
+from tui.errors import VtuneError
+from tui.traffic.http.connection import Connection
+from tui.traffic.http.pool import Pool
+from tui.traffic.http.target import encode_request, parse_target
+from tui.traffic.recording import Recording, Request
+from tui.traffic.replay.answer import Answer
+from tui.traffic.replay.body import Rewriter
+from tui.traffic.replay.outcomes import Ending, settle
+from tui.traffic.replay.progress import Progress
+from tui.traffic.replay.runfile import RunFile
+from tui.traffic.replay.sender import Sender
+from tui.traffic.replay.spec import ReplaySpec
+from tui.traffic.replay.timer import Timer
+from tui.traffic.schedule import Pace
+
+# Connections are opened this long before a request is due, so that connecting is not in its TTFT.
+LEAD_NS = 500_000_000
+
+
+class Run:
+    """`go` replays the whole recording; `cancel` and `drain` may be called from the loop meanwhile."""
+
+    def __init__(self, spec: ReplaySpec, recording: Recording, pace: Pace, file: RunFile, progress: Progress) -> None:
+        self.spec, self.recording, self.pace = spec, recording, pace
+        self.file, self.progress = file, progress
+        self.kind = "done"
+        self.request_ids = f"vtune-{secrets.token_hex(4)}"  # unique per run: vLLM breaks on an id that it still holds
+        self.sender = Sender(Pool(parse_target(spec.url)), spec.timeout_s)
+        self._headers = request_headers(spec)
+        self._rewrite = Rewriter(spec)
+        self._requests = {request.id: request for request in recording.requests}
+        self._numbers = {id: number for number, id in enumerate(self._requests)}
+        self._answered: dict[str, asyncio.Future[int]] = {}  # of the followed: when the answer ended, ns
+        self._texts: dict[str, str | None] = {}  # of the followed, for live turns; None where there is no answer
+        self._waiting: set[asyncio.Task[None]] = set()  # not due yet: drain ends these
+        self._sending: set[asyncio.Task[None]] = set()  # due: cancel ends these too
+        self._settling: set[asyncio.Task[None]] = set()  # answered: nothing ends these
+        self._bug: BaseException | None = None
+
+    async def go(self, origin_ns: int) -> None:
+        """Replay; the run's clock starts at `origin_ns`, which should lie LEAD_NS ahead."""
+        loop = asyncio.get_running_loop()
+        self.progress.origin_ns = self._origin = self._freed = origin_ns
+        self._timer, self._changed = Timer(), asyncio.Event()
+        self._answered = {r.after: loop.create_future() for r in self.recording.requests if r.after}
+        try:
+            self._spawn(self._waiting, self._closed_loop() if self.pace.mode == "closed" else self._open_loop())
+            while tasks := self._waiting | self._sending | self._settling:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._timer.close()
+            self.sender.pool.close()
+        if self._bug is not None:
+            raise self._bug
+
+    def drain(self) -> None:
+        """Start nothing new; what is due or sent finishes."""
+        if self.kind == "done":
+            self.kind = "drained"
+            for task in tuple(self._waiting):
+                task.cancel()
+
+    def cancel(self, kind: str = "cancelled") -> None:
+        """End every request now; closing their connections makes the engine drop them."""
+        if self.kind in ("done", "drained"):
+            self.kind = kind
+            for task in self._waiting | self._sending:
+                task.cancel()
+
+    def _spawn(self, group: set[asyncio.Task[None]], work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        group.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        for group in (self._waiting, self._sending, self._settling):
+            group.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._bug = self._bug or error
+            self.cancel("failed")
+        self._changed.set()
+
+    async def _open_loop(self) -> None:
+        for due_s, request in self.pace.due_times(self.recording.requests):
+            await self._timer.until(self._origin + int(due_s * 1e9) - LEAD_NS)
+            self._spawn(self._waiting, self._turn(request, due_s))
+
+    async def _turn(self, request: Request, due_s: float) -> None:
+        if request.after is not None:
+            parent = self._answered[request.after]
+            await asyncio.wait([parent])
+            due_s = self.pace.follow(due_s, (parent.result() - self._origin) / 1e9, request.think_s)
+        due_ns = self._origin + int(due_s * 1e9)
+        await self._timer.until(due_ns - LEAD_NS)
+        data = self._encode(request)
+        connection = await self.sender.prepare(due_ns)
+        try:
+            await self._timer.until(due_ns)
+        except asyncio.CancelledError:
+            if connection is not None:
+                connection.close()
+            raise
+        if (task := asyncio.current_task()) is not None:
+            self._waiting.discard(task)
+            self._sending.add(task)
+        await self._send(request, data, connection, due_ns)
+
+    async def _closed_loop(self) -> None:
+        pending = list(self.recording.requests)
+        places = min(self.pace.concurrency or 1, len(pending))
+        await self._timer.until(self._origin - LEAD_NS)
+        for connection in await asyncio.gather(*(self.sender.prepare(self._origin) for _ in range(places))):
+            if connection is not None:
+                self.sender.pool.give(connection)
+        await self._timer.until(self._origin)
+        while pending:
+            self._changed.clear()
+            ready = next((i for i, r in enumerate(pending) if r.after is None or self._answered[r.after].done()), None)
+            if ready is None or len(self._sending) >= places:
+                await self._changed.wait()
+                continue
+            request = pending.pop(ready)
+            self._spawn(self._sending, self._send(request, self._encode(request), None, self._freed))
+
+    def _encode(self, request: Request) -> bytes | None:
+        """The bytes to send; None for a live turn without the answer that it follows."""
+        texts = self._earlier_answers(request) if self.spec.live_turns else []
+        if None in texts:
+            return None
+        body = self._rewrite.encode(request, [text for text in texts if text is not None])
+        number = self._numbers[request.id]
+        headers = [*self._headers, ("X-Request-Id", f"{self.request_ids}-{number}")]
+        return encode_request(self.sender.pool.target, "POST", request.path, headers, body)
+
+    def _earlier_answers(self, request: Request) -> list[str | None]:
+        texts: list[str | None] = []
+        while request.after is not None:
+            texts.append(self._texts.get(request.after))
+            request = self._requests[request.after]
+        return texts[::-1]
+
+    async def _send(self, request: Request, data: bytes | None, connection: Connection | None, due_ns: int) -> None:
+        answer = Answer(self.progress.content)
+        self.progress.begin(request.id, request.group, due_ns, answer)
+        if data is None:
+            words = "the turn it follows has no answer"
+            ending, cost = Ending(monotonic_ns(), kind="no earlier answer", words=words), None
+        else:
+            ending, cost = await self.sender.send(data, answer, connection, due_ns)
+        self._freed = ending.ended_ns
+        if not self.spec.live_turns:
+            self._release(request, ending)
+        self._spawn(self._settling, self._settle(request, answer, ending, due_ns, cost))
+
+    async def _settle(self, request: Request, answer: Answer, ending: Ending, due_ns: int, cost: float | None) -> None:
+        keep = self.spec.keep_text
+        outcome, text = await settle(
+            request, answer, ending, origin_ns=self._origin, due_ns=due_ns, connect_s=cost, keep_text=keep
+        )
+        self.file.outcome(outcome)
+        self.progress.finish(outcome, answer, ending.ended_ns)
+        if self.spec.live_turns and request.id in self._answered:
+            self._texts[request.id] = text if outcome.status == "ok" else None
+            self._release(request, ending)
+        if outcome.status == "failed" and self.spec.fail_fast:
+            self.cancel("failed-fast")
+
+    def _release(self, request: Request, ending: Ending) -> None:
+        followed = self._answered.get(request.id)
+        if followed is not None and not followed.done():
+            followed.set_result(ending.ended_ns)
+
+
+def request_headers(spec: ReplaySpec) -> list[tuple[str, str]]:
+    """Headers of every request; raises VtuneError when the variable for the key is not set."""
+    headers = [("User-Agent", "vtune"), ("Accept", "text/event-stream"), ("Content-Type", "application/json")]
+    if spec.api_key_env:
+        key = os.environ.get(spec.api_key_env)
+        if not key:
+            raise VtuneError(f"${spec.api_key_env} is not set", "put the API key into that variable")
+        headers.append(("Authorization", f"Bearer {key}"))
+    return headers

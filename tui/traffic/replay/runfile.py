@@ -1,0 +1,68 @@
+"""The run's file: a header, one Outcome a line as each request ends, and an end line."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tui.errors import VtuneError
+from tui.traffic.outcome import SCHEMA, Outcome
+
+
+class RunFile:
+    """Append-only, 0600 (it may hold prompts' answers); one write a line, so that a crash costs at most one line."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except FileExistsError as error:
+            raise VtuneError(f"{path} exists", "a run never writes over another; give it a new name") from error
+        except OSError as error:
+            raise VtuneError(f"{path}: {error.strerror}", "check the folder and its permissions") from error
+
+    def header(self, fields: dict[str, Any]) -> None:
+        self._line({"schema": SCHEMA, **fields})
+
+    def outcome(self, outcome: Outcome) -> None:
+        self._line(outcome.to_json())
+
+    def end(self, fields: dict[str, Any]) -> None:
+        self._line({"end": fields})
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def _line(self, row: dict[str, Any]) -> None:
+        data = json.dumps(row, separators=(",", ":")).encode() + b"\n"
+        while data:
+            data = data[os.write(self._fd, data) :]
+
+
+def read_outcomes(path: Path) -> tuple[dict[str, Any], list[Outcome], dict[str, Any] | None]:
+    """(header, outcomes, end): `end` is None when the run did not end by itself; a torn last line is left out.
+
+    Raises VtuneError for a file that is not a run's, or one of a newer version.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise VtuneError(f"{path}: {error.strerror}", "check the path of the run's file") from error
+    rows = [row for line in lines if (row := _row(line)) is not None]
+    header = rows[0] if rows else {}
+    if header.get("schema") != SCHEMA:
+        raise VtuneError(f"{path}: not a run's file ({header.get('schema')!r})", f"this vtune reads {SCHEMA}")
+    outcomes, end = [], None
+    for row in rows[1:]:
+        if isinstance(row.get("end"), dict):
+            end = row["end"]
+        elif {"id", "status", "due_s"} <= row.keys():
+            outcomes.append(Outcome.from_json({"group": None, **row}))
+    return header, outcomes, end
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None

@@ -1,0 +1,74 @@
+"""Sending one request over the pool: fresh connections, one retry, a time limit."""
+
+import asyncio
+from dataclasses import dataclass
+from time import monotonic_ns
+
+from tui.traffic.http.connection import Connection, ConnectionLost, ProtocolError
+from tui.traffic.http.pool import Pool
+from tui.traffic.replay.answer import Answer, one_line
+from tui.traffic.replay.outcomes import Ending
+
+
+@dataclass(slots=True)
+class Sender:
+    pool: Pool
+    timeout_s: float  # of one request, from when it is due
+    retries: int = 0
+
+    async def prepare(self, due_ns: int) -> Connection | None:
+        """A connection that is open and fresh at `due_ns`; None if there is none yet: sending tries again."""
+        try:
+            return await self.pool.take(due_ns)
+        except OSError:
+            return None
+
+    async def send(
+        self, data: bytes, answer: Answer, prepared: Connection | None, due_ns: int
+    ) -> tuple[Ending, float | None]:
+        """How it ended, and what connecting cost after due (None: never connected). Cancelling is an ending too."""
+        cost: list[float] = []
+        try:
+            async with asyncio.timeout(self.timeout_s) as limit:
+                ending = await self._attempts(data, answer, prepared, due_ns, cost)
+        except asyncio.CancelledError:
+            ending = Ending(monotonic_ns(), cancelled=True)
+        except ProtocolError as error:
+            ending = Ending(monotonic_ns(), kind="protocol", words=one_line(str(error)))
+        except OSError as error:
+            if limit.expired():
+                ending = Ending(monotonic_ns(), kind="timeout", words=f"no whole answer within {self.timeout_s:g} s")
+            else:
+                ending = Ending(monotonic_ns(), kind="connection", words=_words(error))
+        return ending, cost[-1] if cost else None
+
+    async def _attempts(
+        self, data: bytes, answer: Answer, prepared: Connection | None, due_ns: int, cost: list[float]
+    ) -> Ending:
+        connection, stale_possible = prepared, True
+        if connection is None or not self.pool.fresh(connection):
+            connection = await self.pool.take()
+            stale_possible = connection.used
+        cost.append(0.0 if stale_possible else (monotonic_ns() - due_ns) / 1e9)
+        while True:
+            try:
+                head = await connection.exchange(data, answer)
+            except ConnectionLost as lost:
+                if lost.started:
+                    return Ending(monotonic_ns(), kind="cut short", words=one_line(str(lost)))
+                if not stale_possible:
+                    return Ending(monotonic_ns(), kind="connection", words=one_line(str(lost)))
+                # The server may have closed it just as we wrote; nothing was answered, so once more is safe.
+                self.retries += 1
+                connection, stale_possible = await self.pool.connect(), False
+                cost.append((monotonic_ns() - due_ns) / 1e9)
+                continue
+            ended = monotonic_ns()
+            self.pool.give(connection)
+            return Ending(ended, head=head)
+
+
+def _words(error: OSError) -> str:
+    if isinstance(error, TimeoutError):
+        return "connecting took too long"
+    return one_line(error.strerror or str(error) or type(error).__name__)
