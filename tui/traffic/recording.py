@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import io
 import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -141,46 +140,60 @@ def _header(row: dict[str, Any], path: Path, number: int) -> dict[str, Any]:
 
 
 def _request(row: dict[str, Any], path: Path, number: int) -> Request:
-    def need(ok: bool, what: str, mend: str) -> None:
+    for ok, what, mend in (*_needed(row), *_optional(row)):
         if not ok:
             raise _bad(path, number, what, mend)
-
-    identity, at, body = row.get("id"), row.get("at"), row.get("body")
-    need(isinstance(identity, str) and identity != "", '"id" is missing or not text', 'give every request its own "id"')
-    need(_is_time(at), f'"at" is {at!r}', '"at" is the arrival in seconds from the start, 0 or more')
-    target = row.get("path")
-    need(isinstance(target, str) and target.startswith("/"), f'"path" is {target!r}', 'such as "/v1/chat/completions"')
-    need(
-        str(target).isprintable() and str(target).isascii() and " " not in str(target),
-        f'"path" is {target!r}',
-        "no blanks or control codes",
-    )
-    need(isinstance(body, dict), '"body" is missing or not an object', '"body" is the JSON body as it was sent')
-    need(_encodes(body), "text with a lone surrogate, which cannot be sent", "remove this request")
-    for key in ("group", "after"):
-        need(isinstance(row.get(key), (str, type(None))), f'"{key}" is not text', f'leave "{key}" out or make it text')
-    think, redacted, reply = row.get("think_s"), row.get("redacted") or [], row.get("reply")
-    need(think is None or _is_time(think), f'"think_s" is {think!r}', "seconds, 0 or more")
-    need(
-        isinstance(redacted, list) and all(isinstance(k, str) for k in redacted),
-        '"redacted" is not a list of keys',
-        '["user", ...]',
-    )
-    need(isinstance(reply, (dict, type(None))), '"reply" is not an object', 'leave "reply" out')
+    think = row.get("think_s")
     return Request(
-        id=str(identity), at=float(at), path=str(target), body=body, group=row.get("group"), after=row.get("after"),  # type: ignore[arg-type]
-        think_s=None if think is None else float(think), redacted=tuple(redacted), reply=reply,
+        id=row["id"],
+        at=float(row["at"]),
+        path=row["path"],
+        body=row["body"],
+        group=row.get("group"),
+        after=row.get("after"),
+        think_s=None if think is None else float(think),
+        redacted=tuple(row.get("redacted") or ()),
+        reply=row.get("reply"),
         extra={k: v for k, v in row.items() if k not in _OWN},
-    )  # fmt: skip
+    )
+
+
+def _needed(row: dict[str, Any]) -> Iterator[tuple[bool, str, str]]:
+    id, target, body = row.get("id"), row.get("path"), row.get("body")
+    yield isinstance(id, str) and id != "", '"id" is missing or not text', 'give every request its own "id"'
+    yield (
+        _is_time(row.get("at")),
+        f'"at" is {row.get("at")!r}',
+        '"at" is the arrival in seconds from the start, 0 or more',
+    )
+    sound = isinstance(target, str) and target.startswith("/") and target.isascii() and target.isprintable()
+    yield sound and " " not in str(target), f'"path" is {target!r}', 'give a path such as "/v1/chat/completions"'
+    yield isinstance(body, dict), '"body" is missing or not an object', '"body" is the JSON body as it was sent'
+    yield (
+        _can_be_sent(row),
+        "it has a lone surrogate or a number beyond JSON, which cannot be sent",
+        "remove this request",
+    )
+
+
+def _optional(row: dict[str, Any]) -> Iterator[tuple[bool, str, str]]:
+    for key in ("group", "after"):
+        yield isinstance(row.get(key), (str, type(None))), f'"{key}" is not text', f'leave "{key}" out or make it text'
+    think, redacted = row.get("think_s"), row.get("redacted") or []
+    yield think is None or _is_time(think), f'"think_s" is {think!r}', "seconds, 0 or more"
+    keys = isinstance(redacted, list) and all(isinstance(key, str) for key in redacted)
+    yield keys, '"redacted" is not a list of keys', 'such as ["user"]'
+    yield isinstance(row.get("reply"), (dict, type(None))), '"reply" is not an object', 'leave "reply" out'
 
 
 def _is_time(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and 0 <= value < 1e10  # type: ignore[operator]  # some 300 years
 
 
-def _encodes(body: object) -> bool:
-    with contextlib.suppress(UnicodeEncodeError):
-        json.dumps(body, ensure_ascii=False).encode()
+def _can_be_sent(row: dict[str, Any]) -> bool:
+    with contextlib.suppress(ValueError):  # UnicodeEncodeError is one
+        json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
         return True
     return False
 

@@ -42,11 +42,9 @@ class Connection:
     def reusable(self) -> bool:
         parser = self._parser
         # An answer may end before its request was sent whole; the rest of the request would then lead the next one.
-        return (
-            not self.closed
-            and self._sent
-            and (parser is None or (parser.complete and parser.keep_alive and not parser.excess))
-        )
+        if self.closed or not self._sent:
+            return False
+        return parser is None or (parser.complete and parser.keep_alive and not parser.excess)
 
     async def exchange(self, data: bytes, handler: Handler, method: str = "POST") -> ResponseParser:
         """Send one encoded request and wait for the end of its answer.
@@ -126,8 +124,11 @@ async def open_connection(target: Target, tls: ssl.SSLContext | None = None, tim
     try:
         _, wire = await loop.create_connection(
             lambda: TlsWire(connection.received, connection.lost),
-            sock=sock, ssl=tls or ssl.create_default_context(), server_hostname=target.host, ssl_handshake_timeout=timeout_s,
-        )  # fmt: skip
+            sock=sock,
+            ssl=tls or ssl.create_default_context(),
+            server_hostname=target.host,
+            ssl_handshake_timeout=timeout_s,
+        )
     except BaseException:
         sock.close()
         raise

@@ -22,15 +22,15 @@ class Pool:
         self._now = now
         self._idle: list[Connection] = []
 
-    async def take(self, idle_until_ns: int | None = None) -> Connection:
-        """An idle connection that is still fresh at `idle_until_ns` (default: now), else a new one; raises OSError."""
-        at = max(self._now(), idle_until_ns or 0)
+    def idle(self, until_ns: int = 0) -> Connection | None:
+        """An idle connection that is still fresh at `until_ns` (or now, if that is later), if there is one."""
+        at = max(self._now(), until_ns)
         while self._idle:
             connection = self._idle.pop()  # the last used is the freshest
             if self.fresh(connection, at):
                 return connection
             connection.close()
-        return await self.connect()
+        return None
 
     async def connect(self) -> Connection:
         """A new connection; raises OSError."""

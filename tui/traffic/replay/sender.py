@@ -19,7 +19,7 @@ class Sender:
     async def prepare(self, due_ns: int) -> Connection | None:
         """A connection that is open and fresh at `due_ns`; None if there is none yet: sending tries again."""
         try:
-            return await self.pool.take(due_ns)
+            return self.pool.idle(due_ns) or await self.pool.connect()
         except OSError:
             return None
 
@@ -45,22 +45,22 @@ class Sender:
     async def _attempts(
         self, data: bytes, answer: Answer, prepared: Connection | None, due_ns: int, cost: list[float]
     ) -> Ending:
-        connection, stale_possible = prepared, True
-        if connection is None or not self.pool.fresh(connection):
-            connection = await self.pool.take()
-            stale_possible = connection.used
-        cost.append(0.0 if stale_possible else (monotonic_ns() - due_ns) / 1e9)
+        connection = prepared if prepared and self.pool.fresh(prepared) else self.pool.idle()
+        opened_before = connection is not None
+        if connection is None:
+            connection = await self.pool.connect()
+        cost.append(0.0 if opened_before else (monotonic_ns() - due_ns) / 1e9)
         while True:
             try:
                 head = await connection.exchange(data, answer)
             except ConnectionLost as lost:
                 if lost.started:
                     return Ending(monotonic_ns(), kind="cut short", words=one_line(str(lost)))
-                if not stale_possible:
+                if not opened_before:
                     return Ending(monotonic_ns(), kind="connection", words=one_line(str(lost)))
                 # The server may have closed it just as we wrote; nothing was answered, so once more is safe.
                 self.retries += 1
-                connection, stale_possible = await self.pool.connect(), False
+                connection, opened_before = await self.pool.connect(), False
                 cost.append((monotonic_ns() - due_ns) / 1e9)
                 continue
             ended = monotonic_ns()
