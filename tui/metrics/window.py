@@ -63,7 +63,8 @@ class Window:
             else (getattr(self, name) or 0) + (getattr(later, name) or 0)
             for name in COUNTERS
         }  # fmt: skip
-        return Window(self.seconds + later.seconds, **sums, spec_accepted_per_pos=tuple(positions), restarts=self.restarts + later.restarts)
+        seconds, restarts = self.seconds + later.seconds, self.restarts + later.restarts
+        return Window(seconds, **sums, spec_accepted_per_pos=tuple(positions), restarts=restarts)
 
     @property
     def hit_rate(self) -> float | None:

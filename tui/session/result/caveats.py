@@ -1,0 +1,115 @@
+"""What a reader of a result has to know before believing it: one sentence each, in words of the data."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from tui.session.result.counters import Seen
+from tui.session.stats import FEWEST_P95
+from tui.traffic.outcome import Outcome
+
+LATE_S = 0.05  # a request written later than this after its due time distorts its TTFT
+SLOW_FIRST = 2.0
+HIT_RATES_AGREE = 0.01
+BUSY_REPLAYER = 0.5
+COALESCED = 0.05
+
+_RESETS = {
+    "kept": "the prefix cache was kept from before the run: what is warm depends on what ran earlier",
+    "unavailable": "the prefix cache could not be reset: what is warm depends on what ran earlier",
+    None: "whether the prefix cache was empty at the start is unknown",
+}
+
+
+def caveats(
+    result: Mapping[str, Any], outcomes: Sequence[Outcome], seen: Seen, start_state: str | None
+) -> list[str]:
+    """Sentences in a fixed order; none when nothing has to be said."""
+    found = [
+        *(f"asked and applied differ: {words}" for words in result["engine"]["mismatches"]),
+        _cache(result),
+        _start(start_state),
+        _failures(result),
+        _few(result),
+        _first_request(outcomes),
+        _overlap(result),
+        *_counters(result, seen),
+        *_client(result, outcomes),
+    ]
+    return [words for words in found if words]
+
+
+def _cache(result: Mapping[str, Any]) -> str | None:
+    if result["prefix_cache"]["state"] == "off":
+        return None
+    return _RESETS.get(result["cache_reset"])
+
+
+def _start(words: str | None) -> str | None:
+    unsteady = words is not None and ("not settled" in words or "failed" in words)
+    return f"the engine was not steady before the run: {words}" if unsteady else None
+
+
+def _failures(result: Mapping[str, Any]) -> str | None:
+    requests = result["requests"]
+    if requests["failed"]:
+        total = requests["ok"] + requests["failed"]
+        return f"{requests['failed']} of {total} requests failed; times are of those that succeeded"
+    return None
+
+
+def _few(result: Mapping[str, Any]) -> str | None:
+    n = result["requests"]["ok"]
+    return f"{n} requests succeeded: no p90 and p95 under {FEWEST_P95} samples" if n < FEWEST_P95 else None
+
+
+def _first_request(outcomes: Sequence[Outcome]) -> str | None:
+    timed = [o for o in outcomes if o.status == "ok" and o.ttft_s is not None]
+    if not timed:
+        return None
+    first, rest = timed[0], [o.ttft_s for o in timed[1:] if o.reuse == timed[0].reuse and o.ttft_s is not None]
+    if len(rest) < 3 or not first.ttft_s or first.ttft_s <= SLOW_FIRST * median(rest):
+        return None
+    kind = f"{first.reuse} ones" if first.reuse != "unknown" else "ones"
+    return f"the first request had a TTFT of {first.ttft_s:.2f} s, the other {kind} a median of {median(rest):.2f} s"
+
+
+def _overlap(result: Mapping[str, Any]) -> str | None:
+    peak = result["in_flight"]["peak"]
+    if peak is None or peak < 2:
+        return None
+    return f"up to {peak} requests ran at a time: a TTFT holds the waiting for the others as well"
+
+
+def _counters(result: Mapping[str, Any], seen: Seen) -> list[str | None]:
+    prefix = result["prefix_cache"]
+    engine, client = prefix["hit_rate"], prefix["client_hit_rate"]
+    differ = engine is not None and client is not None and abs(engine - client) > HIT_RATES_AGREE
+    preempted = result["kv_cache"]["preemptions"]
+    unknown, ok = result["ttft_s"]["unknown"]["n"], result["requests"]["ok"]
+    return [
+        "fewer than two scrapes of the engine's metrics: its counters are unknown" if len(seen.scrapes) < 2 else None,
+        f"the engine restarted {seen.window.restarts}x during the run" if seen.window.restarts else None,
+        f"hit rate by the engine's counters is {engine:.1%}, by its answers {client:.1%}" if differ else None,
+        f"{preempted} preemptions: the KV cache was full, and their prefill was done again" if preempted else None,
+        f"{unknown} of {ok} answers did not say how much of the prompt was cached" if unknown else None,
+    ]
+
+
+def _client(result: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[str | None]:
+    fidelity = result["fidelity"]
+    late = sum(o.sent_s - o.due_s > LATE_S for o in outcomes if o.sent_s is not None)
+    chunks, shared = sum(o.chunks for o in outcomes), fidelity["coalesced_events"] or 0
+    share = fidelity["replayer_cpu_share"]
+    return [
+        f"{late} requests were written over {LATE_S * 1000:.0f} ms after they were due "
+        f"(at most {fidelity['send_lag_s']['max']:.2f} s); their TTFT holds it"
+        if late
+        else None,
+        f"{shared} of {chunks} content events arrived together with an earlier one: ITL is too small there"
+        if chunks and shared > COALESCED * chunks
+        else None,
+        f"the replayer used {share:.0%} of a core: the client may be the bottleneck"
+        if share is not None and share > BUSY_REPLAYER
+        else None,
+    ]

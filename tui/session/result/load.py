@@ -1,0 +1,56 @@
+"""How long a run lasted, how much was in flight, and what came through."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tui.traffic.outcome import Outcome
+
+
+def end_s(outcome: Outcome) -> float:
+    """The last moment known of a request: its last content, else its first, its sending, its being due."""
+    for part in (outcome.e2e_s, outcome.ttft_s):
+        if part is not None:
+            return outcome.due_s + part
+    return outcome.sent_s if outcome.sent_s is not None else outcome.due_s
+
+
+def last_end_s(outcomes: Sequence[Outcome]) -> float | None:
+    return max((end_s(o) for o in outcomes if o.sent_s is not None), default=None)
+
+
+def duration_s(outcomes: Sequence[Outcome]) -> float | None:
+    """First due to last end, over the requests that were sent; None without any."""
+    sent = [o for o in outcomes if o.sent_s is not None]
+    return max(end_s(o) for o in sent) - min(o.due_s for o in sent) if sent else None
+
+
+def in_flight(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Mean over the time of the run, and peak, of requests between written and last content."""
+    spans = [(o.sent_s, end_s(o)) for o in outcomes if o.sent_s is not None and end_s(o) > o.sent_s]
+    duration = duration_s(outcomes)
+    if not spans or not duration:
+        return {"mean": None, "peak": None}
+    # An end sorts before a start at the same moment: one follows the other.
+    edges = sorted([(end, -1) for _, end in spans] + [(start, 1) for start, _ in spans])
+    now = peak = 0
+    for _, step in edges:
+        now += step
+        peak = max(peak, now)
+    return {"mean": sum(end - start for start, end in spans) / duration, "peak": peak}
+
+
+def throughput(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Of the requests that succeeded, over the whole duration; tokens from their `usage`."""
+    ok = [o for o in outcomes if o.status == "ok"]
+    duration = duration_s(outcomes)
+    totals = {
+        "requests_per_s": len(ok),
+        "prompt_tokens_per_s": _sum(o.prompt_tokens for o in ok),
+        "output_tokens_per_s": _sum(o.output_tokens for o in ok),
+    }
+    return {name: total / duration if total is not None and duration else None for name, total in totals.items()}
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [v for v in values if v is not None]
+    return sum(known) if known else None
