@@ -1,0 +1,1 @@
+"""Setting up a source tree: the virtualenv, the engine, the bundled model. Standard library only."""
