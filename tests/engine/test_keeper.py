@@ -193,12 +193,19 @@ async def test_a_stranger_is_not_adopted(keeper: Keeper, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize("modes", [["child", "session"], ["deaf", "deaf-session", "stopped-child", "daemon"], ["heir", "child"]], ids="-".join)
+@pytest.mark.parametrize(
+    "modes",
+    [["child", "session"], ["deaf", "deaf-session", "stopped-child", "daemon"], ["heir", "child"]],
+    ids="-".join,
+)
 def test_nothing_outlives_the_owner(tmp_path: Path, number: signal.Signals, modes: list[str]) -> None:
     if "heir" in modes and number != signal.SIGKILL:
         pytest.skip("one signal is enough")
     owner = subprocess.Popen(
-        [sys.executable, str(HERE / "owner.py"), str(tmp_path), *modes], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, str(HERE / "owner.py"), str(tmp_path), *modes],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert owner.stdout
     told = json.loads(owner.stdout.readline())

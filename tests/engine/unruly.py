@@ -40,7 +40,8 @@ def daemon() -> None:
     """Forked twice, in a session of its own, with an environment that says nothing."""
     os.setsid()
     if os.fork() == 0:
-        os.execve(sys.executable, [sys.executable, "-c", "import os,time; os.write(1, f'pid {os.getpid()}\\n'.encode()); time.sleep(600)"], {})
+        script = "import os, time; os.write(1, f'pid {os.getpid()}\\n'.encode()); time.sleep(600)"
+        os.execve(sys.executable, [sys.executable, "-c", script], {})
 
 
 def main(modes: list[str]) -> None:

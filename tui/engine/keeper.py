@@ -98,7 +98,9 @@ class Keeper:
         keeper._listening = asyncio.create_task(keeper._listen())
         return keeper
 
-    async def launch(self, name: str, argv: list[str], env: dict[str, str], log: Path, cwd: Path | None = None) -> Child:
+    async def launch(
+        self, name: str, argv: list[str], env: dict[str, str], log: Path, cwd: Path | None = None
+    ) -> Child:
         """Start `argv` with exactly `env`, in a session of its own, its output appended to `log` (0600).
 
         `name` is the launch id, unique in this keeper. Raises VtuneError if the program can't be run.
