@@ -1,0 +1,148 @@
+"""The dashboard as an application: draws what the session tells, asks it for what the keys say."""
+
+import asyncio
+import signal
+from collections.abc import Iterable
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding
+from textual.screen import Screen
+
+from tui.errors import Exit, VtuneError
+from tui.screens.dashboard import Dashboard
+from tui.session.controls import Controls
+from tui.session.snapshot import EMPTY, Notice, Snapshot
+from tui.widgets import look
+
+_ENDING_SIGNALS = (signal.SIGHUP, signal.SIGTERM)
+
+
+class VtuneApp(App[None]):
+    """`controls` is the session; it is closed when the app ends by key or signal, and never twice."""
+
+    CSS_PATH = "app.tcss"
+    TITLE = "vtune"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    BINDINGS = [
+        Binding("l", "log", "log", id="log", tooltip="follow the engine's log"),
+        Binding("question_mark", "help", "help", id="help", tooltip="keys, and what each panel tells"),
+        Binding("q", "leave", "quit", id="quit", tooltip="end the engine and leave; asks while a replay runs"),
+        Binding("ctrl+q", "leave", "quit", show=False, priority=True),
+        Binding("ctrl+c", "interrupt", "quit", show=False, priority=True, id="interrupt"),
+    ]
+
+    def __init__(self, controls: Controls) -> None:
+        super().__init__()
+        self._controls = controls
+        self._newest: Snapshot = EMPTY
+        self._drawing = False
+        self._closing = False
+        for theme in (look.DARK, look.LIGHT):
+            self.register_theme(theme)
+        self.theme = look.DARK.name
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return look.role_defaults(self.current_theme)
+
+    def get_default_screen(self) -> Screen[None]:
+        return Dashboard(self._controls)
+
+    @property
+    def dashboard(self) -> Dashboard:
+        screen = self.screen_stack[0]
+        assert isinstance(screen, Dashboard)
+        return screen
+
+    def on_mount(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in _ENDING_SIGNALS:
+            loop.add_signal_handler(number, self._end_by_signal, number)
+        self._controls.subscribe(self._arrive)
+        self.call_after_refresh(self.dashboard.action_hands, "start")
+
+    def on_unmount(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in _ENDING_SIGNALS:
+            loop.remove_signal_handler(number)
+
+    # Drawing
+
+    def _arrive(self, snapshot: Snapshot) -> None:
+        """Keep the newest; when drawing takes longer than a tick, the ones between are never drawn."""
+        self._newest = snapshot
+        if not self._drawing and self.is_running:
+            self._drawing = True
+            self.call_later(self._draw)
+
+    def _draw(self) -> None:
+        self._drawing = False
+        with self.batch_update():
+            for screen in self.screen_stack:
+                if hasattr(screen, "show"):
+                    screen.show(self._newest)
+
+    # Keys
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        from tui.screens.commands import commands
+
+        yield from commands(self.dashboard, self._newest)
+        yield SystemCommand("log: show", "Follow the engine's log", self.action_log)
+        yield SystemCommand("theme: change", "Choose the colours", self.action_change_theme)
+        yield SystemCommand("help: show", "Keys, and what each panel tells", self.action_help)
+        yield SystemCommand("vtune: quit", "End the engine and leave", self.action_leave)
+
+    def action_log(self) -> None:
+        from tui.screens.log import LogScreen
+
+        screen = LogScreen()
+        self.push_screen(screen)
+        self.call_after_refresh(screen.show, self._newest)
+
+    def action_help(self) -> None:
+        from tui.screens.help import HelpScreen
+        from tui.widgets.lever_list import LeverList
+
+        bindings = [*LeverList.BINDINGS, *Dashboard.BINDINGS, *self.BINDINGS]
+        self.push_screen(HelpScreen(binding for binding in bindings if isinstance(binding, Binding)))
+
+    def action_leave(self) -> None:
+        self.run_worker(self._ask_and_leave(), name="leave", group="leave", exclusive=True)
+
+    def action_interrupt(self) -> None:
+        if selected := self.screen.get_selected_text():
+            self.copy_to_clipboard(selected)
+            self.screen.clear_selection()
+        else:
+            self.run_worker(self._leave(0), name="leave", group="leave")
+
+    async def _ask_and_leave(self) -> None:
+        if self._newest.run is not None and not self._closing:
+            from tui.screens.confirm import Answer, Confirm
+
+            question = Confirm(
+                "A replay is running. Leave and end it?",
+                Answer("y", "leave: end replay and engine", "leave"),
+                Answer("s", "stay", "stay"),
+            )
+            if await self.push_screen_wait(question) != "leave":
+                return
+        await self._leave(0)
+
+    def _end_by_signal(self, number: signal.Signals) -> None:
+        self.run_worker(self._leave(128 + number), name="leave", group="leave")
+
+    async def _leave(self, code: int) -> None:
+        """Close the session, then the screen; asked again while closing, leave at once: the keeper ends the engine."""
+        if self._closing:
+            self.exit(return_code=Exit.INTERRUPTED)
+            return
+        self._closing = True
+        self.dashboard.say(Notice(self._newest.now, "info", "ending the engine", "again leaves at once"))
+        try:
+            await self._controls.close()
+        except VtuneError as refusal:
+            self.exit(return_code=refusal.code, message=f"vtune: {refusal.what}\n  mend: {refusal.mend}")
+        else:
+            self.exit(return_code=code)

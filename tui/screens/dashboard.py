@@ -1,0 +1,189 @@
+"""The main screen: asks on the left, happens in the middle, meant at the bottom."""
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Container, Horizontal, Vertical
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Footer
+
+from tui.screens.hands import Hands
+from tui.screens.layout import AREAS, PANELS, Stage, arrange
+from tui.session.controls import Controls
+from tui.session.snapshot import EMPTY, Notice, Snapshot
+from tui.widgets.acceptance import Acceptance
+from tui.widgets.engine_state import BROKEN
+from tui.widgets.failure import FailureView
+from tui.widgets.header import Header
+from tui.widgets.kv import KvCache
+from tui.widgets.lever_list import LeverList
+from tui.widgets.levers import Levers
+from tui.widgets.notice import NoticeLine
+from tui.widgets.numbers import Numbers
+from tui.widgets.prefix import PrefixHits
+from tui.widgets.requests import Requests
+from tui.widgets.runs import Runs
+from tui.widgets.startup import Startup
+from tui.widgets.ttft import Ttft
+
+_KEYS = {
+    "ttft": "TTFT",
+    "kv": "KV cache",
+    "prefix": "prefix hits",
+    "acceptance": "acceptance",
+    "levers": "levers",
+    "runs": "runs",
+    "requests": "requests",
+}
+
+
+class Dashboard(Screen[None]):
+    """Draws the snapshot it is shown, and hands keys to `Hands`."""
+
+    BINDINGS = [
+        Binding("r", "hands('replay')", "replay", id="replay", tooltip="replay the recording on the running engine"),
+        Binding("a", "hands('apply')", "apply", id="apply", tooltip="restart the engine with the pending levers"),
+        Binding("u", "undo", "undo", id="undo", tooltip="drop every pending change"),
+        Binding("x", "hands('cancel')", "end replay", id="cancel", tooltip="end the running replay"),
+        Binding("b", "baseline", "baseline", id="baseline", tooltip="compare the other runs to the run under the cursor"),
+        Binding("e", "hands('export')", "export", id="export", tooltip="write the report of this session"),
+        Binding("p", "pause", "pause", id="pause", tooltip="stop drawing; nothing else stops"),
+        Binding("m", "maximise", "maximise", id="maximise", tooltip="show the area in hand alone, or all again"),
+        Binding("R", "hands('restart')", "restart", id="restart", show=False, tooltip="start the engine again"),
+        *(
+            Binding(str(number), f"area('{name}')", _KEYS[name], show=False, id=f"area.{name}", tooltip=f"go to {_KEYS[name]}")
+            for number, name in enumerate(AREAS, 1)
+        ),
+        Binding("tab", "next(1)", "next area", show=False, id="next", tooltip="go to the next area"),
+        Binding("shift+tab", "next(-1)", "previous area", show=False, id="previous", tooltip="go to the area before"),
+        Binding("escape", "back", "back", show=False, id="back", tooltip="hide the notice, or show all areas again"),
+    ]
+
+    def __init__(self, controls: Controls) -> None:
+        super().__init__()
+        self._snapshot = EMPTY
+        self._begun = False
+        self._paused = False
+        self._area = "ttft"
+        self._maximised = False
+        self._looked_past: tuple[str, float] | None = None  # the engine state whose view was left by hand
+        self.hands = Hands(self.app, controls, lambda: self._snapshot, self.say)
+
+    def compose(self) -> ComposeResult:
+        header, levers, numbers, requests = Header(id="header"), Levers(id="levers"), Numbers(id="numbers"), Requests(id="requests")
+        panels = Ttft(id="ttft"), KvCache(id="kv"), PrefixHits(id="prefix"), Acceptance(id="acceptance")
+        startup, failure = Startup(id="startup"), FailureView(id="failure")
+        runs, notice = Runs(id="runs"), NoticeLine(id="notice")
+        self._parts = (header, levers, *panels, startup, failure, numbers, requests, runs, notice)
+        yield header
+        with Horizontal(id="middle"):
+            yield levers
+            with Vertical(id="centre"):
+                yield Container(*panels, id="panels")
+                yield from (startup, failure, numbers, requests)
+        yield from (runs, notice)
+        yield Footer(show_command_palette=True, compact=True)
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        """The parts of the parts are there now: draw what came meanwhile."""
+        self._begun = True
+        self.query_one(Levers).focus()
+        self._arrange()
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw a snapshot; while paused it is only kept for the keys."""
+        before, self._snapshot = self._snapshot, snapshot
+        if self._paused or not self._begun:
+            return
+        if before is EMPTY or before.engine.state != snapshot.engine.state:
+            self._arrange()
+        else:
+            self._draw()
+
+    def _draw(self) -> None:
+        for part in self._parts:
+            if part.display:
+                part.show(self._snapshot)
+
+    def say(self, notice: Notice) -> None:
+        self.query_one(NoticeLine).say(notice, self._snapshot)
+
+    # Layout
+
+    @property
+    def _stage(self) -> Stage:
+        engine = self._snapshot.engine
+        if self._looked_past == (engine.state, engine.since):
+            return "panels"
+        if engine.state in BROKEN and engine.failure is not None:
+            return "failure"
+        return "startup" if engine.state in ("starting", "warming") else "panels"
+
+    def _arrange(self) -> None:
+        layout = arrange(self.size.width, self.size.height, self._stage, self._area, self._maximised)
+        for name in ("-wide", "-medium", "-narrow"):
+            self.set_class(layout.size == name, name)
+        self.set_class(layout.one, "-one")
+        self.set_class(layout.two_line_header, "-two-lines")
+        for name in ("middle", "centre", "panels", "startup", "failure", "numbers", *AREAS):
+            self.query_one(f"#{name}").display = name in layout.shown
+        self._draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self._begun:
+            self._arrange()
+
+    @on(events.DescendantFocus)
+    def _focused(self, event: events.DescendantFocus) -> None:
+        for node in event.widget.ancestors_with_self:
+            if isinstance(node, Widget) and node.id in AREAS:
+                self._area = node.id
+
+    # Keys
+
+    def action_hands(self, name: str) -> None:
+        self.run_worker(getattr(self.hands, name)(), name=name, group="hands")
+
+    def action_undo(self) -> None:
+        self.hands.undo()
+
+    def action_baseline(self) -> None:
+        run = self.query_one(Runs).selected
+        self.hands.baseline(run.number if run else None)
+
+    def action_pause(self) -> None:
+        self._paused = not self._paused
+        self.query_one(Header).pause(self._paused, self._snapshot)
+        if not self._paused:
+            self._arrange()
+
+    def action_area(self, name: str) -> None:
+        """Bring an area to the front and give it the focus."""
+        self._area = name
+        engine = self._snapshot.engine
+        if name in PANELS and self._stage != "panels":
+            self._looked_past = (engine.state, engine.since)
+        self._arrange()
+        self.query_one(f"#{name}").focus()
+
+    def action_next(self, step: int) -> None:
+        self.action_area(AREAS[(AREAS.index(self._area) + step) % len(AREAS)])
+
+    def action_maximise(self) -> None:
+        self._maximised = not self._maximised
+        self._arrange()
+        self.query_one(f"#{self._area}").focus()
+
+    def action_back(self) -> None:
+        if self._maximised:
+            self.action_maximise()
+        else:
+            self.query_one(NoticeLine).dismiss()
+
+    @on(LeverList.Set)
+    def _set_lever(self, event: LeverList.Set) -> None:
+        self.hands.set_lever(event.name, event.value)

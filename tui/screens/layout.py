@@ -1,0 +1,49 @@
+"""Which areas are on screen for a size, a stage of the engine and the area in hand; pure."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Stage = Literal["panels", "startup", "failure"]
+
+PANELS = ("ttft", "kv", "prefix", "acceptance")
+AREAS = (*PANELS, "levers", "runs", "requests")
+"""In the order of the keys 1 to 7, and of tab."""
+
+WIDE, MEDIUM, TALL = 160, 100, 30
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """`size` is the class that the stylesheet knows; `one`: one area at a time."""
+
+    size: Literal["-wide", "-medium", "-narrow"]
+    one: bool
+    two_line_header: bool
+    shown: frozenset[str]
+
+
+def arrange(width: int, height: int, stage: Stage, area: str, maximised: bool) -> Arrangement:
+    """Everything that fits; under 100 x 30, or maximised, the area in hand alone, with the numbers where there is room."""
+    size: Literal["-wide", "-medium", "-narrow"] = "-wide" if width >= WIDE else "-medium" if width >= MEDIUM else "-narrow"
+    one = maximised or width < MEDIUM or height < TALL
+    two_lines = width < MEDIUM and height >= 12
+    return Arrangement(size, one, two_lines, frozenset(_one(height, stage, area) if one else _all(height, stage)))
+
+
+def _all(height: int, stage: Stage) -> set[str]:
+    shown = {"middle", "centre", "levers", "runs", "numbers"}
+    if stage != "panels":
+        return shown | {stage}
+    shown |= {"panels", *PANELS}
+    return shown | {"requests"} if height >= 34 else shown
+
+
+def _one(height: int, stage: Stage, area: str) -> set[str]:
+    if area in ("levers", "runs"):
+        return {area} if area == "runs" else {"middle", area}
+    shown = {"middle", "centre"}
+    if height >= 18:
+        shown.add("numbers")
+    if area in PANELS:
+        return shown | ({"panels", area} if stage == "panels" else {stage})
+    return shown | {area}

@@ -1,0 +1,91 @@
+"""Speculative decoding: how many proposed tokens are accepted, over time and by draft position."""
+
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from tui.session.snapshot import Points, Snapshot, Switch
+from tui.widgets import figures
+from tui.widgets.panel import Panel, flow, words
+from tui.widgets.plain import plain
+from tui.widgets.plot import Series, draw
+from tui.widgets.timeline import Timeline
+
+_PARTS = " ▏▎▍▌▋▊▉"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    state: Switch
+    method: str | None
+    window: Points
+    rate: float | None
+    mean_length: float | None
+    per_position: tuple[float, ...]
+    tokens_per_step: float | None
+    marks: tuple[tuple[float, str], ...]
+
+
+class Acceptance(Panel):
+    TELLS = "Accepted of proposed draft tokens. Positions far right that are rarely accepted cost time: propose fewer tokens."
+
+    def view(self, snapshot: Snapshot) -> View:
+        seen = snapshot.metrics
+        return View(
+            seen.speculative_state,
+            seen.speculative_method,
+            seen.acceptance_window,
+            seen.acceptance_rate,
+            seen.mean_acceptance_length,
+            seen.per_position,
+            seen.tokens_per_step,
+            seen.lever_marks,
+        )
+
+    def heading(self, view: View) -> Content:
+        method = f" · {plain(view.method, 24)}" if view.method else ""
+        if view.state != "on":
+            return words("Acceptance", (f" · {view.state}", "$dim"))
+        return words("Acceptance", (f"{method} · {figures.percent(view.rate)}" if view.rate is not None else method, "$dim"))
+
+    def draw(self, view: View, width: int, height: int) -> list[Content]:
+        if view.state == "off":
+            return [words("speculation is off"), words(("nothing is proposed, nothing to accept", "$dim"))]
+        if view.rate is None:
+            word = "speculation is on, nothing proposed yet" if view.state == "on" else "acceptance unknown: no metrics yet"
+            return [words((word, "$dim"))]
+        legend = flow(_figures(view), width)
+        bars = _bars(view.per_position, width)
+        room = height - len(legend)
+        if len(bars) > room:
+            bars = [] if room < 2 else bars[:room]
+        room -= len(bars)
+        line = Timeline.of(view.window, view.marks)
+        if room < 4 or line is None:
+            return [*bars, *legend]
+        columns = width - 5
+        ticks = ((0.0, "  0 "), (1.0, "100%"))
+        series = [Series(line.points(view.window, 2 * columns), "partial")]
+        return [*draw(width, room, line.frame(1.0, ticks, columns), series), *bars, *legend]
+
+
+def _bars(shares: tuple[float, ...], width: int) -> list[Content]:
+    """One bar a draft position, with eighths of a cell."""
+    room = max(4, width - 12)
+    lines = []
+    for position, share in enumerate(shares, 1):
+        eighths = round(max(0.0, min(1.0, share)) * room * 8)
+        bar = "█" * (eighths // 8) + (_PARTS[eighths % 8] if eighths % 8 else "")
+        lines.append(words((f"{position:>3} ", "$dim"), (f"{bar:<{room}}", "$partial"), f"{figures.percent(share):>7}"))
+    return lines
+
+
+def _figures(view: View) -> list[Content]:
+    def unit(value: float | None) -> str:
+        return "unknown" if value is None else f"{value:.2f}"
+
+    return [
+        words(("accepted ", "$dim"), figures.percent(view.rate)),
+        words(("mean length ", "$dim"), unit(view.mean_length)),
+        words(("tokens/step ", "$dim"), unit(view.tokens_per_step)),
+    ]

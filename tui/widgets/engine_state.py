@@ -1,0 +1,18 @@
+"""How each state of the engine looks: a glyph, words and a style, so that colour is never alone."""
+
+from tui.session.snapshot import EngineState
+
+STATES: dict[EngineState, tuple[str, str, str]] = {
+    "none": ("○", "no engine", "$dim"),
+    "starting": ("◐", "starting", "$warning"),
+    "warming": ("◕", "warming up", "$warning"),
+    "ready": ("●", "ready", "$success"),
+    "stopping": ("◑", "stopping", "$warning"),
+    "stopped": ("■", "stopped", "$dim"),
+    "failed": ("✕", "failed to start", "bold $error"),
+    "died": ("✕", "died", "bold $error"),
+    "attached": ("◆", "attached", "$success"),
+    "unreachable": ("?", "unreachable", "bold $error"),
+}
+COMING_UP: frozenset[EngineState] = frozenset({"starting", "warming", "stopping"})
+BROKEN: frozenset[EngineState] = frozenset({"failed", "died", "unreachable"})

@@ -1,0 +1,102 @@
+"""The top line: what is served, how the engine is and for how long, and how far the replay is."""
+
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.widget import Widget
+
+from tui.session.snapshot import EngineState, LiveRun, Snapshot
+from tui.widgets import figures
+from tui.widgets.engine_state import STATES
+from tui.widgets.plain import plain
+
+_BAR_WIDEST = 24
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    names: tuple[str, ...]  # profile, model, vLLM, device: the last is the first to go when there is no room
+    state: EngineState
+    age: str
+    run: str | None
+    share: float
+    tail: str
+    paused: bool
+
+
+class Header(Widget):
+    """One line where there is room, two where there is not."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._view = View(("vtune",), "none", "", None, 0.0, "", False)
+        self._paused = False
+
+    def show(self, snapshot: Snapshot) -> None:
+        view = _view(snapshot, self._paused)
+        if view != self._view:
+            self._view = view
+            self.refresh()
+
+    def pause(self, paused: bool, snapshot: Snapshot) -> None:
+        self._paused = paused
+        self.show(snapshot)
+
+    def render(self) -> Content:
+        width, height = self.content_size
+        view = self._view
+        right = _engine(view)
+        if height < 2:
+            tail = _progress(view, min(_BAR_WIDEST, max(6, width // 8)))
+            right = Content.assemble(right, "   ", tail) if tail else right
+        left = _names(view.names, width - right.cell_length - 1)
+        gap = " " * max(1, width - left.cell_length - right.cell_length)
+        first = Content.assemble(left, gap, right).truncate(width)
+        if height < 2:
+            return first
+        second = _progress(view, max(6, min(_BAR_WIDEST, width - 50))) or Content.styled("no replay is running", "$dim")
+        return Content("\n").join((first, second.truncate(width, ellipsis=True)))
+
+
+def _view(snapshot: Snapshot, paused: bool) -> View:
+    engine = snapshot.engine
+    version = f"vLLM {engine.vllm}" if engine.vllm else None
+    names = tuple(plain(name, 60) for name in (snapshot.profile, engine.model, version, engine.device) if name)
+    run = snapshot.run
+    since = figures.age(snapshot.now - engine.since) if engine.since else ""
+    if run is None:
+        return View(names, engine.state, since, None, 0.0, "", paused)
+    done = run.ok + run.failed + run.cancelled
+    share = done / run.total if run.total else 0.0
+    return View(names, engine.state, since, plain(run.recording, 32), share, f"{done}/{run.total} {_time(run)}", paused)
+
+
+def _time(run: LiveRun) -> str:
+    if run.state != "running":
+        return run.state
+    return f"{figures.clock(run.elapsed_s)} so far" if run.eta_s is None else f"{figures.clock(run.eta_s)} left"
+
+
+def _names(names: tuple[str, ...], room: int) -> Content:
+    """As many of the names as fit beside the state, never a part of one."""
+    line = Content.styled("vtune", "bold $primary")
+    for index, name in enumerate(names):
+        longer = Content.assemble(line, "  " if index == 0 else (" · ", "$faint"), (name, "bold" if index == 0 else "$dim"))
+        if longer.cell_length > room:
+            break
+        line = longer
+    return line
+
+
+def _engine(view: View) -> Content:
+    glyph, word, style = STATES[view.state]
+    pause = (("⏸ drawing paused", "bold $warning"), "   ") if view.paused else ()
+    return Content.assemble(*pause, (f"{glyph} {word}", style), (f" {view.age}" if view.age else "", "$dim"))
+
+
+def _progress(view: View, cells: int) -> Content | None:
+    if view.run is None:
+        return None
+    full = round(view.share * cells)
+    bar = (("━" * full, "$primary"), ("─" * (cells - full), "$faint"))
+    return Content.assemble(("▶ ", "$primary"), f"{view.run} ", *bar, f" {view.tail}")

@@ -1,0 +1,80 @@
+"""Under the levers: what the one under the cursor gains and costs, and what is pending."""
+
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.widget import Widget
+
+from tui.session.snapshot import LeverView, Snapshot
+from tui.widgets.lever_list import differs
+from tui.widgets.panel import words
+from tui.widgets.plain import plain
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    lever: LeverView | None
+    pending: int
+    proven: bool | None  # asked = applied; None while nothing was read back
+    mismatches: tuple[str, ...]
+
+
+class LeverNote(Widget):
+    """As high as its words need."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._snapshot = Snapshot()
+        self._lever: str | None = None
+        self._view = View(None, 0, None, ())
+
+    def show(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        lever = next((one for one in snapshot.levers if one.name == self._lever), None)
+        read = [one for one in snapshot.levers if one.applied is not None]
+        proven = None if not read else not snapshot.engine.mismatches
+        view = View(lever, len(snapshot.pending), proven, snapshot.engine.mismatches)
+        if view != self._view:
+            self._view = view
+            self.refresh(layout=True)
+
+    def tell(self, lever: LeverView) -> None:
+        """Tell about another lever."""
+        self._lever = lever.name
+        self.show(self._snapshot)
+
+    def render(self) -> Content:
+        width = self.content_size.width
+        lines = [] if self._view.lever is None else _about(self._view.lever, self._view.mismatches)
+        lines += _state(self._view)
+        return Content("\n").join(part for line in lines for part in line.wrap(max(1, width)))
+
+
+def _about(lever: LeverView, mismatches: tuple[str, ...]) -> list[Content]:
+    lines = []
+    if differs(lever, mismatches) and lever.applied is not None:
+        lines.append(words(("≠ ", "bold $error"), f"asked {plain(lever.asked)}, the engine runs {plain(lever.applied)}"))
+    if lever.note:
+        lines.append(words(("▲ ", "$warning"), plain(lever.note, 300)))
+    if lever.gain:
+        lines.append(words(("+ ", "$success"), (plain(lever.gain, 300), "$dim")))
+    if lever.cost:
+        lines.append(words(("− ", "$error"), (plain(lever.cost, 300), "$dim")))
+    return [*lines, Content("")] if lines else []
+
+
+def _state(view: View) -> list[Content]:
+    lines = []
+    if view.mismatches:
+        number = len(view.mismatches)
+        lines.append(words(("≠ ", "bold $error"), f"{number} lever{'s' if number > 1 else ''} not as asked"))
+    elif view.proven:
+        lines.append(words(("✓ ", "$success"), ("applied = asked", "$dim")))
+    elif view.proven is None:
+        lines.append(words(("applied values not read yet", "$dim")))
+    if view.pending > 1:
+        lines.append(words(("▲ ", "bold $warning"), (f"{view.pending} changes at once: the gain can't be attributed", "$warning")))
+    if view.pending:
+        number = f"{view.pending} change{'s' if view.pending > 1 else ''}"
+        lines.append(words((number, "bold $warning"), (" · a apply · u undo", "$dim")))
+    return lines

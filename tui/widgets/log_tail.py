@@ -1,0 +1,55 @@
+"""Follows a log file by reading what was added to it; lines come out as plain text."""
+
+import os
+from collections import deque
+from pathlib import Path
+
+from tui.widgets.plain import plain
+
+_CHUNK = 256 * 1024
+"""Bytes read in one look, so that a log that grows fast can't hold up the screen."""
+
+
+class LogTail:
+    """The last `keep` lines of a file that may not exist yet, grow, or be replaced."""
+
+    def __init__(self, keep: int = 400) -> None:
+        self.lines: deque[str] = deque(maxlen=keep)
+        self._path: Path | None = None
+        self._offset = 0
+        self._partial = b""
+
+    def look(self, path: Path | None) -> list[str]:
+        """The lines added since the last look; another `path` starts over."""
+        if path != self._path:
+            self._path, self._offset, self._partial = path, 0, b""
+            self.lines.clear()
+        added = [] if path is None else self._read(path)
+        self.lines.extend(added)
+        return added
+
+    def _read(self, path: Path) -> list[str]:
+        try:
+            with open(path, "rb") as file:
+                end = os.fstat(file.fileno()).st_size
+                if end < self._offset:
+                    self._offset, self._partial = 0, b""
+                start = max(self._offset, end - _CHUNK)
+                if start > self._offset:
+                    self._partial = b""
+                file.seek(start)
+                data = file.read(_CHUNK)
+        except OSError:
+            return []
+        self._offset = start + len(data)
+        *whole, self._partial = (self._partial + data).split(b"\n")
+        # A progress bar rewrites its line with carriage returns: the last state is what counts.
+        return [plain(line.rstrip(b"\r").rsplit(b"\r", 1)[-1].decode("utf-8", "replace")) for line in whole]
+
+
+def severity(line: str) -> str:
+    """Style of a log line by the level that it carries near its start."""
+    head = line[:120]
+    if "ERROR" in head or "CRITICAL" in head or "Traceback" in head or "Error:" in head:
+        return "$error"
+    return "$warning" if "WARNING" in head else ""

@@ -1,0 +1,88 @@
+"""The looks by roles: two themes of our own, and the roles' colours under any other theme.
+
+Cold and warm are sky blue and orange, partial is purple: pairs that stay apart for the common kinds of colour
+blindness (after M. Okabe and K. Ito, "Color Universal Design"). Each role also has a glyph of its own, so that
+nothing depends on colour.
+"""
+
+from textual.theme import Theme
+
+GLYPHS: dict[str, str] = {"cold": "░", "partial": "▒", "warm": "█", "unknown": "·"}
+"""Fill of each reuse class in plots, legends and tables."""
+
+DARK = Theme(
+    name="vtune-dark",
+    dark=True,
+    primary="#5fb3e8",
+    secondary="#8f9bb3",
+    accent="#7cc5f0",
+    foreground="#d7dde8",
+    background="#10141b",
+    surface="#161b24",
+    panel="#1d2430",
+    success="#58c48c",
+    warning="#ecc94b",
+    error="#ff7a6b",
+    variables={
+        "cold": "#5fb3e8",
+        "warm": "#f0a132",
+        "partial": "#cf8fc0",
+        "unknown": "#8f9bb3",
+        "baseline": "#eef2f8",
+        "mark": "#ecc94b",
+        "dim": "#8490a5",
+        "faint": "#465065",
+        "border": "#5fb3e8",
+        "border-blurred": "#2c3646",
+        "footer-key-foreground": "#7cc5f0",
+        "footer-background": "#161b24",
+        "block-cursor-background": "#26405a",
+        "block-cursor-foreground": "#eef2f8",
+        "block-cursor-text-style": "bold",
+        "block-cursor-blurred-background": "#1d2430",
+        "block-cursor-blurred-foreground": "#d7dde8",
+    },
+)
+
+LIGHT = Theme(
+    name="vtune-light",
+    dark=False,
+    primary="#0b6aa8",
+    secondary="#5a6475",
+    accent="#0b6aa8",
+    foreground="#1c2430",
+    background="#f6f7f9",
+    surface="#eceff3",
+    panel="#e2e6ec",
+    success="#0a7d52",
+    warning="#8a6100",
+    error="#b93222",
+    variables={
+        "cold": "#0b6aa8",
+        "warm": "#c25400",
+        "partial": "#8c4a82",
+        "unknown": "#5a6475",
+        "baseline": "#000000",
+        "mark": "#8a6100",
+        "dim": "#5a6475",
+        "faint": "#b4bcc8",
+        "border": "#0b6aa8",
+        "border-blurred": "#c3cad5",
+        "footer-key-foreground": "#0b6aa8",
+        "footer-background": "#e2e6ec",
+        "block-cursor-background": "#cfe2f2",
+        "block-cursor-foreground": "#10161f",
+        "block-cursor-text-style": "bold",
+        "block-cursor-blurred-background": "#e2e6ec",
+        "block-cursor-blurred-foreground": "#1c2430",
+    },
+)
+
+
+def role_defaults(theme: Theme) -> dict[str, str]:
+    """Our roles' colours under a theme that does not name them."""
+    own = (DARK if theme.dark else LIGHT).variables
+    roles = {name: own[name] for name in ("cold", "warm", "partial", "unknown", "baseline", "mark", "dim", "faint")}
+    if theme.foreground:
+        roles["baseline"] = theme.foreground
+    return roles

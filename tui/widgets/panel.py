@@ -1,0 +1,65 @@
+"""A bordered area that draws one view of the session, and draws again only when that view changed."""
+
+from typing import Any, ClassVar
+
+from textual.content import Content
+from textual.widget import Widget
+
+from tui.session.snapshot import Snapshot
+
+
+class Panel(Widget, can_focus=True):
+    """`view` picks what can be seen out of a snapshot, `draw` turns it into lines; both are pure."""
+
+    TELLS: ClassVar[str] = ""
+    """One line for the help screen: what this panel tells."""
+
+    def __init__(self, *, id: str, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._view: Any = None
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw `snapshot`, if anything that this panel shows is different in it."""
+        view = self.view(snapshot)
+        if view == self._view:
+            return
+        self._view = view
+        title = self.heading(view)
+        if self.border_title != title.markup:
+            self.border_title = title  # type: ignore[assignment]  # Content is taken as well, and is never parsed
+        self.refresh()
+
+    def view(self, snapshot: Snapshot) -> Any:
+        """What this panel shows, as something that compares; quantised to what can be seen."""
+        raise NotImplementedError
+
+    def heading(self, view: Any) -> Content:
+        """The title in the border."""
+        raise NotImplementedError
+
+    def draw(self, view: Any, width: int, height: int) -> list[Content]:
+        """At most `height` lines of at most `width` cells."""
+        raise NotImplementedError
+
+    def render(self) -> Content:
+        width, height = self.content_size
+        if self._view is None or width <= 0 or height <= 0:
+            return Content("")
+        lines = self.draw(self._view, width, height)
+        return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines[:height])
+
+
+def words(*parts: str | tuple[str, str] | Content) -> Content:
+    """One line of text pieces, each plain, or (text, style), or Content."""
+    return Content.assemble(*parts)
+
+
+def flow(parts: list[Content], width: int, gap: str = " · ") -> list[Content]:
+    """`parts` on as few lines as fit `width`, never broken inside a part."""
+    lines: list[Content] = []
+    for part in parts:
+        if lines and lines[-1].cell_length + len(gap) + part.cell_length <= width:
+            lines[-1] = Content.assemble(lines[-1], (gap, "$faint"), part)
+        else:
+            lines.append(part)
+    return lines

@@ -1,0 +1,113 @@
+"""Every replay as a row, and how the one under the cursor compares to the baseline."""
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.coordinate import Coordinate
+from textual.widgets import DataTable, Static
+
+from tui.session.snapshot import RunView, Snapshot
+from tui.widgets import figures
+from tui.widgets.panel import flow, words
+from tui.widgets.plain import plain
+from tui.widgets.run_columns import Column, fitting
+
+_RATIOS = (
+    ("ttft_s.cold.p50", "TTFT cold p50"),
+    ("ttft_s.partial.p50", "partial p50"),
+    ("ttft_s.warm.p50", "TTFT warm p50"),
+    ("ttft_s.p95", "TTFT p95"),
+    ("tpot_s.p50", "TPOT p50"),
+    ("e2e_s.p50", "E2E p50"),
+    ("throughput.output_tokens_per_s", "tok/s"),
+)
+
+
+class Runs(Vertical):
+    """The table and one or two lines under it."""
+
+    TELLS = "A row a replay, p50 / p95; ★ is the baseline. few: too few samples for a p95. –: not measured."
+
+    def __init__(self, *, id: str, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.border_title = "Runs"
+        self._runs: tuple[RunView, ...] = ()
+        self._columns: tuple[Column, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        yield DataTable(id="run-table", cursor_type="row", zebra_stripes=False, cell_padding=1)
+        yield Static(id="run-detail")
+
+    def show(self, snapshot: Snapshot) -> None:
+        if snapshot.runs != self._runs:
+            fresh = len(snapshot.runs) > len(self._runs)
+            self._runs = snapshot.runs
+            self._fill(self._columns, last=fresh)
+
+    def focus(self, scroll_visible: bool = True) -> "Runs":
+        self.query_one(DataTable).focus(scroll_visible)
+        return self
+
+    @property
+    def selected(self) -> RunView | None:
+        """The run under the cursor."""
+        row = self.query_one(DataTable).cursor_row
+        return self._runs[row] if 0 <= row < len(self._runs) else None
+
+    def on_resize(self) -> None:
+        columns = fitting(self.query_one(DataTable).size.width)
+        if columns != self._columns:
+            self._fill(columns, last=False)
+
+    def _fill(self, columns: tuple[Column, ...], last: bool) -> None:
+        table = self.query_one(DataTable)
+        row = len(self._runs) - 1 if last else table.cursor_row
+        if columns != self._columns or not table.columns:
+            self._columns = columns
+            table.clear(columns=True)
+            for column in columns:
+                justify = "right" if column.right else "left"
+                table.add_column(Text(column.label, justify=justify), key=column.key, width=column.width)
+        else:
+            table.clear()
+        for run in self._runs:
+            style = "bold" if run.baseline else ""
+            table.add_row(*(_cell(column, run, style) for column in columns), key=str(run.number))
+        if self._runs and columns:
+            table.cursor_coordinate = Coordinate(max(0, min(row, len(self._runs) - 1)), 0)
+        self._detail()
+
+    @on(DataTable.RowHighlighted)
+    def _detail(self) -> None:
+        run = self.selected
+        detail = self.query_one("#run-detail", Static)
+        if run is None:
+            detail.update(words(("no run yet · r replays the recording", "$dim")))
+            return
+        width = max(20, self.size.width - 4)
+        lines = [words(plain(run.verdict, 300))] if run.verdict else []
+        lines += flow(_ratios(run), width)
+        detail.update(Content("\n").join(lines[:2]))
+
+
+def _cell(column: Column, run: RunView, style: str) -> Text:
+    text = column.cell(run)
+    if len(text) > column.width:
+        text = text[: column.width - 1] + "…"
+    return Text(text, style=style, justify="right" if column.right else "left")
+
+
+def _ratios(run: RunView) -> list[Content]:
+    if run.baseline:
+        return [words(("★ baseline · the others show their ratio to it", "$dim"))]
+    known = [
+        words((f"{label} ", "$dim"), (figures.times(run.ratios[key]), "bold"))
+        for key, label in _RATIOS
+        if run.ratios.get(key) is not None
+    ]
+    if not known:
+        return [words(("no ratio to a baseline yet · b makes this run the baseline", "$dim"))]
+    return [words((f"run {run.number} / baseline  ", "$dim"), known[0]), *known[1:]]
+

@@ -1,0 +1,146 @@
+"""Time to first token: how it is spread, cold apart from warm, this run over the baseline."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from textual.content import Content
+
+from tui.session.snapshot import Snapshot
+from tui.traffic.outcome import REUSES
+from tui.traffic.tick import Finished
+from tui.widgets import figures
+from tui.widgets.histogram import LogAxis, p95, quantile
+from tui.widgets.look import GLYPHS
+from tui.widgets.panel import Panel, flow, words
+from tui.widgets.plot import Frame, Series, draw
+
+Times = tuple[float, ...]  # sorted, seconds
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    number: int | None
+    classes: tuple[tuple[str, Times], ...]  # those that occur, cold first
+    baseline_number: int | None = None
+    baseline: Times = ()
+
+    @property
+    def n(self) -> int:
+        return sum(len(times) for _, times in self.classes)
+
+
+def _times(finished: tuple[Finished, ...], reuse: str | None = None) -> Times:
+    return tuple(sorted(one.ttft_s for one in finished if one.ttft_s is not None and reuse in (None, one.reuse)))
+
+
+class Ttft(Panel):
+    TELLS = "Time to first token from the moment a request was due. Warm requests reuse their prompt, cold ones do not."
+
+    def view(self, snapshot: Snapshot) -> View:
+        run = snapshot.run or (snapshot.runs[-1] if snapshot.runs else None)
+        if run is None:
+            return View(None, ())
+        classes = tuple((reuse, times) for reuse in REUSES if (times := _times(run.finished, reuse)))
+        base = snapshot.baseline
+        if base is None or base.number == run.number:
+            return View(run.number, classes)
+        return View(run.number, classes, base.number, _times(base.finished))
+
+    def heading(self, view: View) -> Content:
+        if view.number is None:
+            return words("TTFT")
+        base = f" · ┊ baseline {len(view.baseline)}" if view.baseline else ""
+        return words("TTFT", (f" · run {view.number}: {view.n}{base}", "$dim"))
+
+    def draw(self, view: View, width: int, height: int) -> list[Content]:
+        if not view.n:
+            text = "no request has its first token yet" if view.number else "r replays the recording"
+            return [words((text, "$dim"))]
+        legend = self._legend(view, width)
+        room = height - len(legend)
+        if room < 4:
+            return legend[:height]
+        return [*_histogram(view, width, room), *legend]
+
+    def _legend(self, view: View, width: int) -> list[Content]:
+        rows = [_row(GLYPHS[reuse], reuse, times, f"${reuse}") for reuse, times in view.classes]
+        if view.baseline:
+            rows.append(_row("┊", "baseline", view.baseline, "$baseline"))
+        return flow(rows, width, "   ") if width >= 2 * max(row.cell_length for row in rows) + 3 else rows
+
+
+def _row(glyph: str, name: str, times: Times, style: str) -> Content:
+    tail = p95(times)
+    return words(
+        (f"{glyph} {name:<8}", style),
+        (f"{len(times):>4}  ", "$dim"),
+        ("p50 ", "$dim"),
+        f"{figures.seconds(quantile(times, 0.5), unit=False):>5} ",
+        ("p95 ", "$dim"),
+        f"{figures.FEW if tail is None else figures.seconds(tail, unit=False):>5}",
+        (" s", "$dim"),
+    )
+
+
+def _histogram(view: View, width: int, height: int) -> list[Content]:
+    everything = [time for _, times in view.classes for time in times] + list(view.baseline)
+    gutter = 4
+    axis = LogAxis.around(everything, width - gutter)
+    step = 1 if view.n >= 400 else 2 if view.n >= 80 else 3
+    rows = height - 2  # the marks above, the ticks below
+    stacks = [(reuse, axis.counts(times, step)) for reuse, times in view.classes]
+    base = axis.counts(view.baseline, step) if view.baseline else []
+    totals = [sum(column) for column in zip(*(counts for _, counts in stacks), strict=True)]
+    top = _round_up(max((*totals, *base)))
+    series = [*_bars(stacks, rows / top, step, axis.columns), *_outline(base, rows / top, step, axis.columns)]
+    y_ticks = [(rows * top_share, f"{round(top * top_share):>{gutter - 1}} ") for top_share in (0.5, 1)]
+    frame = Frame((0, axis.columns - 1), (1, max(rows, 2)), axis.ticks(), tuple(y_ticks if rows > 3 else y_ticks[1:]))
+    plot = draw(width, rows + 1, frame, series)
+    return [_marks(view, axis, gutter), *plot]
+
+
+def _round_up(most: int) -> int:
+    step = 1 if most <= 10 else 2 if most <= 20 else 5 if most <= 50 else 10 ** max(1, len(str(most)) - 2) * 5
+    return max(2, ceil(most / step) * step)
+
+
+def _columns(index: int, step: int, columns: int) -> range:
+    """The cells of bin `index`; wide bins leave one cell free, so that they read as bars."""
+    return range(index * step, min(columns, (index + 1) * step - (step > 2)))
+
+
+def _bars(stacks: list[tuple[str, list[int]]], scale: float, step: int, columns: int) -> list[Series]:
+    """Stacked stems; the whole stack first, the lower parts painted over it."""
+    series, below = [], [0] * len(stacks[0][1])
+    for reuse, counts in stacks[::-1]:
+        below = [low + count for low, count in zip(below, counts, strict=True)]
+        points = tuple(
+            (float(x), float(max(1, round(total * scale))))
+            for index, (total, count) in enumerate(zip(below, counts, strict=True))
+            if count
+            for x in _columns(index, step, columns)
+        )
+        series.append(Series(points, reuse, GLYPHS[reuse], "stems"))
+    return series[::-1]
+
+
+def _outline(base: list[int], scale: float, step: int, columns: int) -> list[Series]:
+    points = tuple(
+        (float(x), float(max(1, round(count * scale))))
+        for index, count in enumerate(base)
+        if count
+        for x in _columns(index, step, columns)
+    )
+    return [Series(points, "baseline", "┄", "points")] if points else []
+
+
+def _marks(view: View, axis: LogAxis, gutter: int) -> Content:
+    """▾ at the p50 and ▿ at the p95 of each class, in its colour."""
+    cells: dict[int, tuple[str, str]] = {}
+    for reuse, times in view.classes:
+        if (tail := p95(times)) is not None:
+            cells[axis.column(tail)] = ("▿", f"${reuse}")
+        if (middle := quantile(times, 0.5)) is not None:
+            cells[axis.column(middle)] = ("▾", f"${reuse}")
+    line = [cells.get(column, (" ", "")) for column in range(axis.columns)]
+    return words(" " * gutter, *line)
