@@ -52,7 +52,7 @@ KNOWN: tuple[Rule, ...] = (
         "no-kv-memory",
         r"No available memory for the cache blocks",
         "no memory is left for the KV cache",
-        "raise gpu-memory-utilization (on CPU VLLM_CPU_KVCACHE_SPACE), or take a smaller model",
+        "raise gpu-memory-utilization (on CPU VLLM_CPU_KVCACHE_SPACE), kv-cache-memory-bytes, or take a smaller model",
         "kv-pool",
     ),
     # P/v1/core/kv_cache_utils.py:1030; "models's" up to 0.19; the second text where no length fits

@@ -179,6 +179,11 @@ class Engine:
         """The session has warmed the engine up."""
         self._become("ready")
 
+    @property
+    def pid(self) -> int | None:
+        """The server's own process."""
+        return self._child.pid if self._child else None
+
     def pids(self) -> list[int]:
         """Every living process of the engine, for its memory."""
         return self._child.members() if self._child else []
@@ -191,7 +196,8 @@ class Engine:
         diagnosis = self._diagnose_death(ending)
         self._become("died")
         self._on_event({"kind": "died", "what": diagnosis.what, "mend": diagnosis.mend, "cause": diagnosis.cause})
-        self.died.set_result(diagnosis)
+        if not self.died.done():  # a waiter that was cancelled took the future with it
+            self.died.set_result(diagnosis)
 
     def _diagnose_death(self, ending: Ending) -> Diagnosis:
         with self.log_path.open("rb") as log:
