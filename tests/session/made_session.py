@@ -31,7 +31,10 @@ TARGETS = [
 ]
 PROFILE_TEXT = "name: demo\nengine:\n  model: bundled:smollm2-135m\n  env: {HF_TOKEN: hf_secret}\n"
 LEVERS = {"prefix-caching": "off", "chunked-prefill": "2048", "speculative": "off", "kv-dtype": "auto"}
-END = {"clock": "kernel", "replayer_cpu_share": 0.03, "ticks_dropped": 0, "kind": "done"}
+END = {
+    "kind": "done", "total": N, "duration_s": 99.0,
+    "fidelity": {"clock": "kernel", "coalesced_events": 0, "replayer_cpu_share": 0.03, "ticks_dropped": 0},
+}  # fmt: skip
 
 
 class Folder:
@@ -44,7 +47,8 @@ class Folder:
         path.mkdir(exist_ok=True)
         (path / NAME).write_text(json.dumps(HEADER) + "\n")
         self.event("profile", name="demo", path="/home/ada/profiles/demo.yaml", text=PROFILE_TEXT,
-                   model="bundled:smollm2-135m", levers={"prefix-caching": "off"}, targets=TARGETS)  # fmt: skip
+                   model="bundled:smollm2-135m", levers=LEVERS,
+                   settings=["engine.port=8123"], attach=None, targets=TARGETS)  # fmt: skip
         self.event("recording", name="rag-handbook", sha256=SHA, requests=N, path="/home/ada/recordings/rag.jsonl",
                    pace="closed:1", speed=1.0)  # fmt: skip
 

@@ -219,6 +219,23 @@ def test_what_a_reader_has_to_know_is_said(words, changes, rows):
     assert any(words in caveat for caveat in build_result(run(**changes), engine(prefix_caching="on"), rows)["caveats"])
 
 
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [(None, "is not over, or was broken off: 1 of 32"), ({"kind": "cancelled"}, "ended early (cancelled): 1 of 32")],
+)
+def test_a_run_that_did_not_end_by_itself_says_so(end, words):
+    result = build_result(run(total=32), None, [outcome(0, 1.0, 0)], end)
+    assert any(words in caveat for caveat in result["caveats"])
+    done = build_result(run(total=32), None, [outcome(0, 1.0, 0)], {"kind": "done"})
+    assert not any("1 of 32" in caveat for caveat in done["caveats"])
+
+
+def test_time_spent_on_failures_counts(results):
+    assert results[3]["duration_s"] == 99.0
+    assert results[3]["throughput"]["output_tokens_per_s"] == 21 * 16 / 99.0
+    assert results[3]["fidelity"]["clock"] == "kernel"
+
+
 def test_a_clean_run_has_no_caveats(results):
     assert results[2]["caveats"] == []
 

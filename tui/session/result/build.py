@@ -42,48 +42,54 @@ def build_result(
     # The file has the order of ending; by due time the result does not depend on it.
     outcomes = sorted(outcomes, key=lambda o: (o.due_s, o.id))
     targets = tuple(targets)
+    end = end or {}
     seen = counters.of_run(run.scrapes, run.started_at)
+    duration = load.duration_s(outcomes, end)
     block = _engine(engine)
     result = {
-        **_identity(run, header or {}, outcomes),
+        **_identity(run, header or {}),
+        "duration_s": duration,
+        "recording": _recording(run, outcomes),
         "engine": block,
         "pace": _pace(run),
-        "in_flight": load.in_flight(outcomes),
+        "in_flight": load.in_flight(outcomes, duration),
         "cache_reset": run.cache_reset,
         "requests": latency.requests(outcomes),
         **latency.latencies(outcomes),
         "server": latency.server(outcomes),
         "groups": latency.groups(outcomes),
-        "throughput": load.throughput(outcomes),
-        "goodput": goodput(targets, outcomes),
+        "throughput": load.throughput(outcomes, duration),
+        "goodput": goodput(targets, outcomes, duration),
         "prefix_cache": counters.prefix_cache(seen, block, outcomes, run.ceiling),
         "speculative": counters.speculative(seen, block),
         "kv_cache": counters.kv_cache(seen, run.started_at, load.last_end_s(outcomes)),
         "memory": _memory(run),
-        "fidelity": _fidelity(outcomes, end or {}),
+        "fidelity": _fidelity(outcomes, end.get("fidelity") or {}),
     }
     result["targets"] = judge(targets, result)
-    result["caveats"] = caveats(result, outcomes, seen, run.start_state)
+    result["caveats"] = caveats(result, outcomes, seen, run, end.get("kind"))
     return result
 
 
-def _identity(run: RunRecord, header: Mapping[str, Any], outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _identity(run: RunRecord, header: Mapping[str, Any]) -> dict[str, Any]:
     session = str(header.get("session", ""))
-    recording = run.recording
     return {
         "schema": SCHEMA,
         "id": f"{session}/run-{run.number}",
         "label": run.label,
         "session": session,
         "started_at": datetime.fromtimestamp(run.started_at, UTC).isoformat(timespec="milliseconds"),
-        "duration_s": load.duration_s(outcomes),
-        "recording": {
-            "name": recording.get("name"),
-            "sha256": recording.get("sha256"),
-            "requests": recording.get("requests"),
-            "prompt_tokens": dist(o.prompt_tokens for o in outcomes),
-            "synthetic": recording.get("synthetic"),
-        },
+    }
+
+
+def _recording(run: RunRecord, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    recording = run.recording
+    return {
+        "name": recording.get("name"),
+        "sha256": recording.get("sha256"),
+        "requests": recording.get("requests"),
+        "prompt_tokens": dist(o.prompt_tokens for o in outcomes),
+        "synthetic": recording.get("synthetic"),
     }
 
 
@@ -122,12 +128,12 @@ def _memory(run: RunRecord) -> dict[str, Any]:
     }
 
 
-def _fidelity(outcomes: Sequence[Outcome], end: Mapping[str, Any]) -> dict[str, Any]:
+def _fidelity(outcomes: Sequence[Outcome], told: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "send_lag_s": dist(o.sent_s - o.due_s for o in outcomes if o.sent_s is not None),
         "connect_s": dist(o.connect_s for o in outcomes),
-        "clock": end.get("clock"),
+        "clock": told.get("clock"),
         "coalesced_events": sum(o.coalesced for o in outcomes) if outcomes else None,
-        "replayer_cpu_share": end.get("replayer_cpu_share", end.get("cpu_share")),
-        "ticks_dropped": end.get("ticks_dropped"),
+        "replayer_cpu_share": told.get("replayer_cpu_share"),
+        "ticks_dropped": told.get("ticks_dropped"),
     }

@@ -5,6 +5,7 @@ from statistics import median
 from typing import Any
 
 from tui.session.result.counters import Seen
+from tui.session.state import RunRecord
 from tui.session.stats import FEWEST_P95
 from tui.traffic.outcome import Outcome
 
@@ -22,13 +23,14 @@ _RESETS = {
 
 
 def caveats(
-    result: Mapping[str, Any], outcomes: Sequence[Outcome], seen: Seen, start_state: str | None
+    result: Mapping[str, Any], outcomes: Sequence[Outcome], seen: Seen, run: RunRecord, end_kind: str | None
 ) -> list[str]:
-    """Sentences in a fixed order; none when nothing has to be said."""
+    """Sentences in a fixed order; none when nothing has to be said. `end_kind`: how the replay says it ended."""
     found = [
         *(f"asked and applied differ: {words}" for words in result["engine"]["mismatches"]),
         _cache(result),
-        _start(start_state),
+        _start(run.start_state),
+        _cut_short(len(outcomes), run.total, end_kind),
         _failures(result),
         _few(result),
         _first_request(outcomes),
@@ -40,7 +42,7 @@ def caveats(
 
 
 def _cache(result: Mapping[str, Any]) -> str | None:
-    if result["prefix_cache"]["state"] == "off":
+    if result["prefix_cache"]["state"] == "off" or not result["requests"]["sent"]:
         return None
     return _RESETS.get(result["cache_reset"])
 
@@ -48,6 +50,13 @@ def _cache(result: Mapping[str, Any]) -> str | None:
 def _start(words: str | None) -> str | None:
     unsteady = words is not None and ("not settled" in words or "failed" in words)
     return f"the engine was not steady before the run: {words}" if unsteady else None
+
+
+def _cut_short(ended: int, total: int, kind: str | None) -> str | None:
+    if kind == "done":
+        return None
+    how = "is not over, or was broken off" if kind is None else f"ended early ({kind})"
+    return f"the replay {how}: {ended} of {total} requests have an end"
 
 
 def _failures(result: Mapping[str, Any]) -> str | None:
@@ -60,7 +69,7 @@ def _failures(result: Mapping[str, Any]) -> str | None:
 
 def _few(result: Mapping[str, Any]) -> str | None:
     n = result["requests"]["ok"]
-    return f"{n} requests succeeded: no p90 and p95 under {FEWEST_P95} samples" if n < FEWEST_P95 else None
+    return f"{n} requests succeeded: no p90 and p95 under {FEWEST_P95} samples" if 0 < n < FEWEST_P95 else None
 
 
 def _first_request(outcomes: Sequence[Outcome]) -> str | None:

@@ -1,6 +1,6 @@
 """How long a run lasted, how much was in flight, and what came through."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tui.traffic.outcome import Outcome
@@ -18,16 +18,23 @@ def last_end_s(outcomes: Sequence[Outcome]) -> float | None:
     return max((end_s(o) for o in outcomes if o.sent_s is not None), default=None)
 
 
-def duration_s(outcomes: Sequence[Outcome]) -> float | None:
-    """First due to last end, over the requests that were sent; None without any."""
+def duration_s(outcomes: Sequence[Outcome], end: Mapping[str, Any]) -> float | None:
+    """First due to last end, over the requests that were sent; None without any.
+
+    A request that failed does not say when it gave up, so with failures the replay's own end counts as well.
+    """
     sent = [o for o in outcomes if o.sent_s is not None]
-    return max(end_s(o) for o in sent) - min(o.due_s for o in sent) if sent else None
+    if not sent:
+        return None
+    last = max(end_s(o) for o in sent)
+    if any(o.status == "failed" for o in sent):
+        last = max(last, end.get("duration_s") or 0.0)
+    return last - min(o.due_s for o in sent)
 
 
-def in_flight(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def in_flight(outcomes: Sequence[Outcome], duration: float | None) -> dict[str, Any]:
     """Mean over the time of the run, and peak, of requests between written and last content."""
     spans = [(o.sent_s, end_s(o)) for o in outcomes if o.sent_s is not None and end_s(o) > o.sent_s]
-    duration = duration_s(outcomes)
     if not spans or not duration:
         return {"mean": None, "peak": None}
     # An end sorts before a start at the same moment: one follows the other.
@@ -39,10 +46,9 @@ def in_flight(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {"mean": sum(end - start for start, end in spans) / duration, "peak": peak}
 
 
-def throughput(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def throughput(outcomes: Sequence[Outcome], duration: float | None) -> dict[str, Any]:
     """Of the requests that succeeded, over the whole duration; tokens from their `usage`."""
     ok = [o for o in outcomes if o.status == "ok"]
-    duration = duration_s(outcomes)
     totals = {
         "requests_per_s": len(ok),
         "prompt_tokens_per_s": _sum(o.prompt_tokens for o in ok),

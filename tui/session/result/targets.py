@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from tui.engine.settings import Target
-from tui.session.result.load import duration_s
 from tui.traffic.outcome import Outcome
 
 Targets = Iterable[Target | Mapping[str, Any]]
@@ -34,7 +33,7 @@ def measured(path: str, result: Mapping[str, Any]) -> float | None:
     return value
 
 
-def goodput(targets: Targets, outcomes: Sequence[Outcome]) -> dict[str, float | None]:
+def goodput(targets: Targets, outcomes: Sequence[Outcome], duration: float | None) -> dict[str, float | None]:
     """Requests that succeeded within every time limit of the targets: their share and their rate.
 
     The limits on quantiles of TTFT (all classes), TPOT and E2E are taken for each request; unknown
@@ -45,7 +44,6 @@ def goodput(targets: Targets, outcomes: Sequence[Outcome]) -> dict[str, float | 
     if not limits or not ended:
         return {"share": None, "requests_per_s": None}
     good = sum(o.status == "ok" and all(_kept(o, metric, limit) for metric, limit in limits) for o in ended)
-    duration = duration_s(outcomes)
     return {"share": good / len(ended), "requests_per_s": good / duration if duration else None}
 
 
