@@ -4,8 +4,8 @@
 # make setup     the set-up alone; leaves .venv/bin/vtune
 
 # The first Python on PATH that is new enough; name another with PYTHON=...
-PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 python3.14,$(shell \
-	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $(p))) python3)
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
 ARGS ?=
 
 .PHONY: run test test-all setup lint clean

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent / "tui"
 # Room -> rooms it may import from. errors, paths and the package itself are open to all.
 MAY = {
     "traffic": {"traffic"},
+    "setup": {"setup", "engine"},
     "engine": {"engine"},
     "metrics": {"metrics", "traffic", "engine"},
     "session": {"session", "metrics", "traffic", "engine"},

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui import paths
@@ -39,21 +40,29 @@ def server_command(python: str, dist: str) -> list[str]:
     return [python, "-m", "vllm.entrypoints.cli.main", "serve"]
 
 
-def known_flags(install: "Install") -> Mapping[str, Flag]:
-    """Every flag of `install`, from the cache or from ``--help=all``. VtuneError where vLLM can't be imported."""
+def known_flags(install: "Install", fresh: bool = False) -> Mapping[str, Flag]:
+    """Every flag of `install`, from the cache or (`fresh`: always) from ``--help=all``.
+
+    Raises VtuneError (exit 3) where vLLM can't be imported.
+    """
     key = hashlib.sha256(f"{install.package}\0{install.version}\0{install.stamp}\0{_FORMAT}".encode()).hexdigest()[:16]
     kept = paths.cache() / "flags" / f"{key}.json"
-    try:
-        return {name: _flag(entry) for name, entry in json.loads(kept.read_text()).items()}
-    except (OSError, ValueError, TypeError, KeyError):
-        pass
+    if not fresh and (flags := _kept(kept)):
+        return flags
     flags = parse_help(_ask(install))
     paths.private_dir(kept.parent)
     paths.write_whole(kept, json.dumps({name: asdict(flag) for name, flag in flags.items()}))
     return flags
 
 
-_FORMAT = 1
+_FORMAT = 1  # of the kept file
+
+
+def _kept(file: Path) -> dict[str, Flag] | None:
+    try:
+        return {name: _flag(entry) for name, entry in json.loads(file.read_text(encoding="utf-8")).items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
 def _flag(entry: dict[str, object]) -> Flag:

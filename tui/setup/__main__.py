@@ -1,4 +1,7 @@
-"""``python3 -m tui.setup``: what ``make setup`` runs. Kept to old syntax, so that an old Python gets the word, not a traceback."""
+"""``python3 -m tui.setup``: what ``make setup`` runs.
+
+Kept to old syntax, so that an old Python gets the word, not a traceback.
+"""
 
 import sys
 
@@ -9,6 +12,6 @@ if sys.version_info < (3, 11):
     )
     sys.exit(2)
 
-from tui.setup.steps import main  # noqa: E402
+from tui.setup.steps import main
 
 sys.exit(main())

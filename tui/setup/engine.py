@@ -1,4 +1,7 @@
-"""The steps that need vtune's own packages, run by the virtualenv: ``python -m tui.setup.engine flags|model PYTHON``."""
+"""The steps that need vtune's own packages, run by the virtualenv.
+
+python -m tui.setup.engine flags|model PYTHON
+"""
 
 import sys
 

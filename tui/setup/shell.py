@@ -82,6 +82,13 @@ def _plain(line: bytes) -> str:
     return "".join(c for c in text.expandtabs() if c.isprintable())
 
 
+def _short(words: str) -> str:
+    """pip's words without who asked for a package, nor the hundred names of those it installs."""
+    if words.startswith("collected packages:"):
+        return f"{words.count(',') + 1} packages"
+    return words.partition(" (from ")[0][:70]
+
+
 class _View:
     """On a terminal one line that is rewritten; elsewhere a line now and then."""
 
@@ -92,7 +99,7 @@ class _View:
 
     def line(self, line: str) -> None:
         if match := _TELLING.match(line):
-            self.now = f"{match[1].lower()} {match[2]}"[:70]
+            self.now = f"{match[1].lower()} {_short(match[2])}"
         self.beat()
 
     def beat(self) -> None:

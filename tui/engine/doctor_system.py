@@ -1,0 +1,111 @@
+"""The checks on the machine itself: memory, disk, ports, and engines that no owner claims."""
+
+import json
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tui import paths
+from tui.engine.inside import kin
+
+Facts = tuple[str, str, str, str | None]  # name, state, what, mend
+
+_GIB = 2**30
+_ENGINE_BYTES = 4 * _GIB  # a CPU engine with the bundled model and 1 GiB of KV pool holds 2 to 3 GiB
+_DISK_BYTES = _GIB
+
+
+def checks() -> list[Facts]:
+    return [_memory(), _port(), _folder("state", paths.state()), _folder("cache", paths.cache()), leftovers(strays())]
+
+
+def _memory() -> Facts:
+    available = available_memory()
+    if available is None:
+        return "memory", "unknown", "the available memory could not be read", None
+    what = f"{available / _GIB:.1f} GiB available"
+    if available < _ENGINE_BYTES:
+        return "memory", "warn", f"{what}; a CPU engine takes up to {_ENGINE_BYTES // _GIB} GiB", "end other programs"
+    return "memory", "ok", what, None
+
+
+def available_memory() -> int | None:
+    """Bytes that may still be taken: of the machine, or of this container where that is less."""
+    found = [value for value in (_meminfo(), _cgroup()) if value is not None]
+    return min(found, default=None)
+
+
+def _meminfo() -> int | None:
+    for line in _read(Path("/proc/meminfo")).splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _cgroup() -> int | None:
+    folder = Path("/sys/fs/cgroup")
+    limit, used = _read(folder / "memory.max").strip(), _read(folder / "memory.current").strip()
+    return max(0, int(limit) - int(used)) if limit.isdigit() and used.isdigit() else None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _port() -> Facts:
+    try:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            with socket.create_connection(listener.getsockname(), timeout=5):
+                return "port", "ok", "a free port on 127.0.0.1 can be had and reached", None
+    except OSError as error:
+        return "port", "bad", f"no port on 127.0.0.1: {error}", "check the loopback interface and the firewall"
+
+
+def _folder(name: str, path: Path) -> Facts:
+    variable = f"VTUNE_{name.upper()}"
+    try:
+        with tempfile.TemporaryFile(dir=paths.private_dir(path)):
+            pass
+        free = shutil.disk_usage(path).free
+    except OSError as error:
+        return name, "bad", f"{path} can't be written: {error.strerror}", f"point {variable} to a folder that can"
+    if free < _DISK_BYTES:
+        return name, "warn", f"{free // 2**20} MiB free for {path}", f"make room, or point {variable} elsewhere"
+    return name, "ok", f"{path}, {free / _GIB:.0f} GiB free", None
+
+
+def strays() -> Iterator[int]:
+    """Pids of engines that this user's vtune started and no living vtune or keeper looks after.
+
+    They are known from the keepers' state files, by pid and start time, never by name.
+    """
+    for file in sorted((paths.state() / "engines").glob("*.json")):
+        try:
+            state = json.loads(file.read_text(encoding="utf-8"))
+            if state["boot"] != kin.boot_id() or _lives(state["keeper"]):
+                continue
+            yield from (int(launch["pid"]) for launch in state["launches"] if _lives(launch))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+
+
+def _lives(entry: dict[str, int]) -> bool:
+    proc = kin.read(int(entry["pid"]))
+    return proc is not None and proc.alive and proc.start == int(entry["start"])
+
+
+def leftovers(pids: Iterable[int]) -> Facts:
+    """The check over engines that were left behind; `pids` of their leaders."""
+    found = [str(pid) for pid in pids]
+    if not found:
+        return "leftovers", "ok", "no engine without an owner", None
+    many = "engines run" if len(found) > 1 else "engine runs"
+    what = f"{len(found)} {many} without an owner: pid {', '.join(found)}"
+    return "leftovers", "bad", what, f"kill {' '.join(found)}"
