@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from tui.metrics.scrape import NOTHING, EngineSample, Scrape
+from tui.session import state as states
 from tui.session.journal import NAME, SCHEMA
+from tui.session.result import result_of
 from tui.traffic.outcome import SCHEMA as REQUESTS
 from tui.traffic.outcome import Outcome
+from tui.traffic.replay.runfile import read_outcomes
 
 T0 = 1_790_000_000.0
 N = 24
@@ -91,6 +94,12 @@ class Folder:
         self.event("run-state", 0.0, n=number, state="running", cache_reset="done", ceiling=ceiling,
                    start_state="2 warm-up prompts of 2048 tokens: 1.92 s, 1.90 s", warm_up_s=[1.92, 1.9])  # fmt: skip
 
+    def run_end(self, number: int) -> None:
+        """With the result as the session would have it at this moment."""
+        _, outcomes, end = read_outcomes(self.path / f"run-{number}.jsonl")
+        result = result_of(states.load(self.path), number, outcomes, end)
+        self.event("run-end", n=number, state="done", end=end, result=result)
+
     def requests(self, number: int, outcomes: list[Outcome], end: dict[str, Any] | None = END) -> None:
         lines = [{"schema": REQUESTS}, *(o.to_json() for o in outcomes), *([{"end": end}] if end else [])]
         text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -162,7 +171,7 @@ def speculating() -> list[Outcome]:
 
 
 def whole(path: Path) -> Path:
-    """All three runs, without the results that run-end events carry."""
+    """All three runs."""
     folder = Folder(path)
     prompt = sum(1024 + 8 * i for i in range(N))
     hits = sum(o.cached_tokens or 0 for o in with_cache())
@@ -173,7 +182,7 @@ def whole(path: Path) -> Path:
     folder.scrape(1, counters(12, 2048 + prompt // 2, 0, kv=0.25), 48.0)
     folder.scrape(1, counters(N, 2048 + prompt, 0, kv=0.125), 48.0)
     folder.requests(1, without_cache())
-    folder.event("run-end", n=1, state="done", end=END)
+    folder.run_end(1)
 
     on = {**LEVERS, "prefix-caching": "on"}
     folder.engine(2, on, on, [])
@@ -182,7 +191,7 @@ def whole(path: Path) -> Path:
     folder.scrape(2, counters(12, 2048 + prompt // 2, hits // 2, kv=0.375), 48.0)
     folder.scrape(2, counters(N, 2048 + prompt, hits, kv=0.25), 48.0)
     folder.requests(2, with_cache())
-    folder.event("run-end", n=2, state="done", end=END)
+    folder.run_end(2)
 
     asked = {**LEVERS, "speculative": "ngram:4:2-4", "kv-dtype": "fp8"}
     applied = {**asked, "kv-dtype": "auto", "chunked-prefill": None}
@@ -190,8 +199,9 @@ def whole(path: Path) -> Path:
     folder.run(3, 3, "speculative ngram:4:2-4, kv-dtype fp8")
     ok = speculating()[: N - 3]
     spec = (4 * len(ok), 16 * len(ok), sum(o.accepted_tokens or 0 for o in ok))
-    folder.scrape(3, counters(len(ok), 2048 + prompt, 0, kv=0.25, spec=spec), 96.0)
+    folder.scrape(3, counters(0, 2048 + prompt // 2, 0, kv=0.25, spec=(0, 0, 0)), 40.0)
+    folder.scrape(3, counters(len(ok), 2048 + prompt, 0, kv=0.25, spec=spec), 56.0)
     folder.requests(3, speculating())
-    folder.event("run-end", n=3, state="done", end=END)
+    folder.run_end(3)
     folder.event("close")
     return path

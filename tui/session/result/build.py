@@ -6,6 +6,7 @@ from typing import Any
 
 from tui.engine.settings import Target
 from tui.errors import VtuneError
+from tui.session import secrets
 from tui.session.result import counters, latency, load
 from tui.session.result.caveats import caveats
 from tui.session.result.targets import goodput, judge
@@ -109,7 +110,7 @@ def _engine(engine: EngineRecord | None) -> dict[str, Any]:
         "vllm": engine.vllm,
         "model": engine.model,
         "device": engine.device,
-        "argv": list(engine.argv),
+        "argv": secrets.argv(engine.argv),
         "start_kind": engine.start_kind,
         "start_s": engine.start_s,
         "asked": dict(engine.asked),

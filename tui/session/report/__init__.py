@@ -1,0 +1,26 @@
+"""The written form of a session: Markdown for people, JSON for programs, CSV with a row per request.
+
+Everything is computed again from the session folder (the journal and the runs' files); the same
+folder gives the same bytes.
+"""
+
+from pathlib import Path
+from typing import Literal
+
+from tui.session.report import document, exports
+from tui.session.report.material import load
+
+__all__ = ["render"]
+
+
+def render(folder: Path, form: Literal["md", "json", "csv"] = "md") -> str:
+    """The report of the session in `folder`, running ones and broken ones included.
+
+    Raises VtuneError when there is no session in it.
+    """
+    material = load(folder)
+    if form == "json":
+        return exports.as_json(material)
+    if form == "csv":
+        return exports.as_csv(material)
+    return document.write(material)
