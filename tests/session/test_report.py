@@ -189,7 +189,10 @@ def test_no_session_is_refused(tmp_path):
 
 # -- text from outside -----------------------------------------------------------------------------
 
-HOSTILE = "a|b ``` **bold** [x](http://evil.example) <script>\n# head\x1b[31m\x9b0m\u202egnp.exe\u2028@all \\| ~~s~~ ![i](u)"
+HOSTILE = (
+    "a|b ``` **bold** [x](http://evil.example) <script>\n# head"
+    "\x1b[31m\x9b0m\u202egnp.exe\u2028@all \\| ~~s~~ ![i](u)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +217,8 @@ def test_outside_text_is_no_markup(hostile):
     assert not kinds & {"html_block", "html_inline", "link_open", "image", "s_open", "hr"}
     titles = [after.content for t, after in pairwise(tokens) if t.type == "heading_open"]
     assert [title.split()[0] for title in titles] == [
-        "vtune", "Environment", "Engine", "Engine", "Levers", "Recording", "Runs", "Run", "Caveats", "Repeat", "Profile",
+        "vtune", "Environment", "Engine", "Engine", "Levers", "Recording", "Runs", "Run", "Caveats", "Repeat",
+        "Profile",
     ]  # fmt: skip
 
 
