@@ -119,9 +119,7 @@ def _openmp(found: Install) -> Check:
     if found.libgomp:
         return Check("openmp", "ok", found.libgomp)
     mend = f"{found.python} -m pip install --force-reinstall torch"
-    return Check(
-        "openmp", "warn", "torch's OpenMP library was not found: engines may use their cores badly", "vtune doctor"
-    )
+    return Check("openmp", "warn", "torch's OpenMP library was not found: engines may use their cores badly", mend)
 
 
 def _model(ref: str) -> Check:

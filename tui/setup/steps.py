@@ -81,9 +81,7 @@ def _packages(plan: Plan) -> None:
     what = f"vtune, on the vLLM of {plan.foreign}" if plan.foreign else "vtune and a CPU engine (3.5 GB on disk)"
     say(f"- packages: {what}")
     if has_gpu() and not plan.foreign:
-        say(
-            "  a GPU was found but no vLLM for it: using the CPU engine; to change that, install vllm and set engine.python"
-        )
+        say("  a GPU was found but no vLLM for it: using the CPU engine (else install vllm, set engine.python)")
     pip = [str(plan.python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     target = ["--editable", f"{plan.root}[{plan.extras}]"]
     try:
