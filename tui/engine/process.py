@@ -20,6 +20,7 @@ from tui.errors import Exit, VtuneError
 _LOOK_S = 0.1  # between two looks at the log
 _TOKEN_S = 120.0  # for the first token: compilation may be left for it
 _PORT_FREE_S = 5.0
+_DYING_S = 6.0  # vLLM's server ends up to 5 s after its core (P/entrypoints/launchers/launcher.py:312)
 
 # Warnings that concern a lever; most others repeat in every start.
 _TELLING = re.compile(
@@ -140,6 +141,9 @@ class Engine:
             token.cancel()
             await self._explain(child)
         if problem := await token:
+            await asyncio.wait([child.exited], timeout=_DYING_S)
+            if child.exited.done():
+                await self._explain(child)
             what, mend = f"the engine is up but gives no token: {problem}", f"read the log: {self.log_path}"
             raise EngineFailed(Diagnosis(what, mend, "no-token"))
 
