@@ -1,14 +1,14 @@
 """The checks on the machine itself: memory, disk, ports, and engines that no owner claims."""
 
-import json
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 from tui import paths
-from tui.engine.inside import kin
+from tui.engine import orphans
+from tui.engine.orphans import Orphan
 
 Facts = tuple[str, str, str, str | None]  # name, state, what, mend
 
@@ -18,7 +18,13 @@ _DISK_BYTES = _GIB
 
 
 def checks() -> list[Facts]:
-    return [_memory(), _port(), _folder("state", paths.state()), _folder("cache", paths.cache()), leftovers(strays())]
+    return [
+        _memory(),
+        _port(),
+        _folder("state", paths.state()),
+        _folder("cache", paths.cache()),
+        leftovers(orphans.find()),
+    ]
 
 
 def _memory() -> Facts:
@@ -81,31 +87,10 @@ def _folder(name: str, path: Path) -> Facts:
     return name, "ok", f"{path}, {free / _GIB:.0f} GiB free", None
 
 
-def strays() -> Iterator[int]:
-    """Pids of engines that this user's vtune started and no living vtune or keeper looks after.
-
-    They are known from the keepers' state files, by pid and start time, never by name.
-    """
-    for file in sorted((paths.state() / "engines").glob("*.json")):
-        try:
-            state = json.loads(file.read_text(encoding="utf-8"))
-            if state["boot"] != kin.boot_id() or _lives(state["keeper"]):
-                continue
-            yield from (int(launch["pid"]) for launch in state["launches"] if _lives(launch))
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-
-
-def _lives(entry: dict[str, int]) -> bool:
-    proc = kin.read(int(entry["pid"]))
-    return proc is not None and proc.alive and proc.start == int(entry["start"])
-
-
-def leftovers(pids: Iterable[int]) -> Facts:
-    """The check over engines that were left behind; `pids` of their leaders."""
-    found = [str(pid) for pid in pids]
+def leftovers(found: Sequence[Orphan]) -> Facts:
+    """The check over engines that no living vtune or keeper looks after."""
     if not found:
         return "leftovers", "ok", "no engine without an owner", None
+    pids = " ".join(str(pid) for orphan in found for pid in orphan.pids)
     many = "engines run" if len(found) > 1 else "engine runs"
-    what = f"{len(found)} {many} without an owner: pid {', '.join(found)}"
-    return "leftovers", "bad", what, f"kill {' '.join(found)}"
+    return "leftovers", "bad", f"{len(found)} {many} without an owner: pids {pids}", f"kill {pids}"

