@@ -13,7 +13,7 @@ Words = str  # a value in canonical words
 class Surroundings:
     """What a lever's flags, default and hazards depend on besides its own value."""
 
-    platform: str = "cpu"  # cpu, cuda, rocm, other
+    platform: str = "other"  # cpu, cuda, rocm; other: not known yet
     device: str | None = None
     device_memory: int | None = None  # bytes of one accelerator
     max_model_len: int | None = None  # None: unknown
