@@ -5,20 +5,18 @@ from pathlib import Path
 
 from tui.commands import options
 
+DEFAULT_RECORDING = "rag-handbook"
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "profile",
-        metavar="PROFILE",
-        nargs="?",
-        default=options.env("profile", "demo"),
-        help="a profile: its name or file",
-    )
+    default = options.env("profile", "demo")
+    parser.add_argument("profile", metavar="PROFILE", nargs="?", default=default, help="a profile: its name or file")
     parser.add_argument("--recording", metavar="R", default=options.env("recording"), help="the recording to replay")
-    parser.add_argument(
-        "--attach", metavar="URL", default=options.env("attach"), help="an engine that vtune does not own"
-    )
+    attach = options.env("attach")
+    parser.add_argument("--attach", metavar="URL", default=attach, help="an engine that vtune does not own")
     options.settings(parser)
+    parser.add_argument("--pace", metavar="PACE", default=options.env("pace"), help="as of `vtune replay`")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N requests of the recording")
     parser.add_argument("--session", metavar="DIR", help="keep the session in this folder")
 
 
@@ -27,19 +25,17 @@ def run(args: argparse.Namespace) -> int:
     from tui.engine import profile as profiles
     from tui.engine.profile_set import with_settings
     from tui.session import attach
-    from tui.session.session import Session, traffic_of
+    from tui.session.late import LateSession
+    from tui.session.traffic import traffic_of
 
-    profile = attach.profile(args.attach) if args.attach else with_settings(profiles.load(args.profile), args.settings)
-    wanted = traffic_of(profile, recording_ref=args.recording or (DEFAULT if args.attach else None))
+    profile = attach.profile(args.attach) if args.attach else profiles.load(args.profile)
+    profile = with_settings(profile, args.settings)
+    fallback = DEFAULT_RECORDING if args.attach else None
+    wanted = traffic_of(profile, args.recording or fallback, pace=args.pace, limit=args.limit)
     folder = Path(args.session) if args.session else None
-
-    def open_session() -> Session:
-        return Session(profile, wanted, folder, attach=args.attach, patient=True)
-
-    app = VtuneApp(open_session)
+    session = LateSession(profile, wanted, folder, attach=args.attach, patient=True)
+    app = VtuneApp(session)
     app.run()
-    print(f"session {app.folder}")
+    if session.folder is not None:
+        print(f"session {session.folder}")
     return app.return_code or 0
-
-
-DEFAULT = "rag-handbook"

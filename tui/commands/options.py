@@ -23,7 +23,7 @@ def profile(parser: argparse.ArgumentParser, default: str | None = "demo") -> No
 def settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", dest="settings", metavar="LEVER=VALUE", action="append", default=[],
-        help="set a lever (prefix-caching=off), another key of the profile (engine.python=...) or a flag (raw.FLAG=VALUE)",
+        help="a lever (prefix-caching=off), another key (engine.python=...) or a flag of vLLM (raw.FLAG=VALUE)",
     )  # fmt: skip
 
 

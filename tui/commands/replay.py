@@ -33,8 +33,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def traffic(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pace", metavar="PACE", default=options.env("pace"),
-                        help="recorded, closed:N, constant:R, poisson:R, ramp:A-B/SECONDS or burst:N/SECONDS")  # fmt: skip
+    paces = "recorded, closed:N, constant:R, poisson:R, ramp:A-B/SECONDS or burst:N/SECONDS"
+    parser.add_argument("--pace", metavar="PACE", default=options.env("pace"), help=paces)
     parser.add_argument("--speed", type=float, metavar="X", help="recorded pace, X times as fast")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N requests")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random paces and warm-up prompts")
@@ -88,7 +88,8 @@ def _session(args: argparse.Namespace) -> "Session":
     from tui.engine import profile as profiles
     from tui.engine.profile_set import with_settings
     from tui.session import attach
-    from tui.session.session import Session, traffic_of
+    from tui.session.session import Session
+    from tui.session.traffic import traffic_of
 
     if args.limit is not None and args.limit < 1:
         raise VtuneError(f"--limit {args.limit}: not a number of requests", "give 1 or more")

@@ -2,20 +2,25 @@
 
 from urllib.parse import urlsplit
 
-import httpx
+from typing import TYPE_CHECKING
 
 from tui.engine.launch import Launch
 from tui.engine.settings import EngineSettings, Profile
 from tui.errors import Exit, VtuneError
 
+if TYPE_CHECKING:
+    import httpx
+
 API_KEY = "VTUNE_API_KEY"  # the environment variable that may hold the key; it is stored nowhere
 
 
-async def find(client: httpx.AsyncClient, url: str) -> Launch:
+async def find(client: "httpx.AsyncClient", url: str) -> Launch:
     """The engine at `url` as a Launch without a command line; the first served model is taken.
 
     Raises VtuneError: a bad URL (exit 2), nobody or no OpenAI server there (exit 3).
     """
+    import httpx  # not before the screen's first paint
+
     base = normalised(url)
     try:
         answer = await client.get(f"{base}/v1/models", timeout=10)

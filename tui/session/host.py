@@ -7,11 +7,13 @@ from typing import Any, Protocol
 
 import httpx
 
-from tui.engine.applied import Applied, read_applied
+from tui.engine import applied as read_back
+from tui.engine import startup
+from tui.engine.applied import Applied
 from tui.engine.keeper import Keeper
 from tui.engine.launch import Launch
 from tui.engine.process import Engine
-from tui.errors import Exit, VtuneError
+from tui.errors import VtuneError
 
 
 class Emit(Protocol):
@@ -35,27 +37,33 @@ class Host:
         self.number = 0
         self.on_death: Callable[[], None] = lambda: None
 
-    async def start(self, launch: Launch, profile: str, estimate_s: float | None = None) -> None:
+    async def start(self, launch: Launch, profile: str) -> None:
         """Launch, wait until it answers with a real token, read back what it runs."""
         self.number += 1
+        number, kind = self.number, "plain"
         self.launch, self.applied = launch, None
-        log = self._folder / f"engine-{self.number}.log"
-        self._emit("launch", n=self.number, state="starting", argv=launch.argv, env=launch.env, python=launch.python,
-                   url=launch.url, model=launch.model, asked=launch.asked, log=log.name, start_kind="plain",
-                   estimate_s=estimate_s)  # fmt: skip
-        number = self.number
+        log = self._folder / f"engine-{number}.log"
+        known = startup.estimate(profile, kind)
+        self._emit("launch", n=number, state="starting", argv=launch.argv, env=launch.env, python=launch.python,
+                   url=launch.url, model=launch.model, asked=launch.asked, log=log.name, start_kind=kind,
+                   estimate_s=round(sum(known.values()), 1) if known else None)  # fmt: skip
         self.engine = engine = Engine(launch, await self._keep(), log, lambda event: self._hear(number, event))
-        begin = asyncio.get_running_loop().time()
         try:
             await engine.start()
         except VtuneError as error:
             self.engine = None
             self._emit("engine", n=number, state="failed", what=error.what, mend=error.mend)
             raise
-        start_s = round(asyncio.get_running_loop().time() - begin, 3)
-        self._emit("engine", n=number, state="warming", start_s=start_s, start_kind="plain", pid=engine.pid)
+        except asyncio.CancelledError:
+            self.engine = None
+            self._emit("engine", n=number, state="stopped")
+            raise
+        assert engine.start_s is not None
+        startup.learn(profile, kind, engine.phases.seconds(engine.start_s))
+        self._emit("engine", n=number, state="warming", start_s=round(engine.start_s, 3), start_kind=kind)
         self._watching = asyncio.create_task(self._watch_death(engine, number))
         await self._prove(launch, number)
+        engine.warmed()
 
     async def attach(self, launch: Launch) -> None:
         """Take an engine that vtune does not own: only read what it runs."""
@@ -73,22 +81,17 @@ class Host:
             self._emit("engine", n=1, state="unreachable", what=error.what, mend=error.mend)
 
     async def _prove(self, launch: Launch, number: int) -> None:
-        try:
-            self.applied = applied = await read_applied(self._client, launch)
-        except httpx.HTTPError as error:
-            raise VtuneError(
-                f"the engine at {launch.url} does not say what it runs: {error}",
-                "read its log; start it again",
-                Exit.ENGINE,
-            ) from error
+        self.applied = applied = await read_back.read(launch.url, launch.asked, self._client, launch.model or None)
         self._emit("applied", n=number, levers=dict(applied.levers), mismatches=list(applied.mismatches),
                    vllm=applied.vllm, model=applied.model, device=applied.device, block_size=applied.block_size,
                    kv_cache_tokens=applied.kv_cache_tokens, max_model_len=applied.max_model_len,
                    warnings=list(applied.warnings))  # fmt: skip
 
     def _hear(self, number: int, event: dict[str, Any]) -> None:
-        if event.get("kind") == "phase":
+        if event["kind"] == "phase":
             self._emit("phase", n=number, name=event["name"])
+        elif event["kind"] == "warning":
+            self._emit("warning", n=number, text=event["text"])
 
     async def _watch_death(self, engine: Engine, number: int) -> None:
         failure = await engine.died

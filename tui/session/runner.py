@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,31 +13,12 @@ from tui.session.ceiling import Ceilings
 from tui.session.host import Emit, Host
 from tui.session.result import result_of
 from tui.session.state import State
-from tui.traffic.outcome import Outcome
-from tui.traffic.recording import Recording
+from tui.session.traffic import Traffic
 from tui.traffic.replay import Replay, ReplaySpec, read_outcomes
 from tui.traffic.tick import Finished, Tick
 
 TICK_EVERY_S = 0.25
 IDLE_WITHIN_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """What a run sends and how; `cache` reset makes a cold start, keep leaves what the engine holds."""
-
-    recording: Recording
-    pace: str = "recorded"
-    speed: float = 1.0
-    limit: int | None = None
-    seed: int = 0
-    cache: Literal["reset", "keep"] = "reset"
-    live_turns: bool = False
-    fix_lengths: bool = False
-    fail_fast: bool = False
-    keep_text: bool = True
-    api_key_env: str | None = None
-    label: str | None = None
 
 
 @dataclass
@@ -63,7 +44,7 @@ class Runner:
         self.emit("run", n=number, engine=self.host.number, label=label, total=total, file=file.name,
                   recording={"name": recording.name, "sha256": recording.sha256, "requests": total,
                              "synthetic": recording.synthetic, "path": str(recording.path)},
-                  pace_text=traffic.pace, options=_options(traffic))  # fmt: skip
+                  pace_text=traffic.pace, options=traffic.options())  # fmt: skip
         end: dict[str, Any] | None = None
         try:
             facts = await self._prepare(number, traffic, total)
@@ -72,7 +53,7 @@ class Runner:
             end = await self._send(number, file, traffic, facts.get("salt"))
             await self._settle()
         finally:
-            result = self._result(number, file, end)
+            result = self._result(number, file)
             self.emit("run-end", n=number, state=(end or {}).get("kind", "broken"), end=end, result=result)
             self._replay = None
         return result
@@ -90,7 +71,7 @@ class Runner:
         if traffic.cache == "keep":
             facts["cache_reset"] = "kept"
         else:
-            tokens = warmup.warm_up_length(applied.token_budget, applied.max_model_len)
+            tokens = warmup.warm_up_length(_budget(applied.levers.get("chunked-prefill")), applied.max_model_len)
             try:
                 warm = await warmup.warm_up(self.client, launch.url, launch.model, tokens, seed=number)
                 facts |= {"start_state": warm.words, "warm_up_s": list(warm.seconds)}
@@ -133,7 +114,7 @@ class Runner:
                 kept.clear()
         if pending is not None:
             self.emit("tick", n=number, tick=pending.to_json())
-        return (await replay.wait()).to_json()
+        return asdict(await replay.wait())
 
     async def _settle(self) -> None:
         """Scrape until two readings are equal and idle, so that the last request's counters are in."""
@@ -144,13 +125,14 @@ class Runner:
             same = same + 1 if await self.scrape() else 0
             await asyncio.sleep(0.1)
 
-    def _result(self, number: int, file: Path, end: dict[str, Any] | None) -> dict[str, Any]:
-        outcomes: list[Outcome] = read_outcomes(file)[1] if file.is_file() else []
+    def _result(self, number: int, file: Path) -> dict[str, Any]:
+        if not file.is_file():
+            return result_of(self.state, number, [])
+        _, outcomes, end = read_outcomes(file)
         return result_of(self.state, number, outcomes, end)
 
 
-def _options(traffic: Traffic) -> dict[str, Any]:
-    return {
-        "speed": traffic.speed, "limit": traffic.limit, "seed": traffic.seed, "cache": traffic.cache,
-        "live_turns": traffic.live_turns, "fix_lengths": traffic.fix_lengths, "keep_text": traffic.keep_text,
-    }  # fmt: skip
+def _budget(chunked_prefill: str | None) -> int | None:
+    """Token budget in the words of the lever; None where it is off, vLLM's own, or not known."""
+    budget = (chunked_prefill or "").partition("/")[0]
+    return int(budget) if budget.isdigit() else None

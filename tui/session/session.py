@@ -8,29 +8,30 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 import httpx
 
 from tui import paths
-from tui.engine import command, flags, health, install, levers, model
+from tui.engine import command, flags, health, install, levers, model_make
 from tui.engine.launch import Launch
 from tui.engine.lever import Surroundings
+from tui.engine.process import EngineFailed
 from tui.engine.profile_set import with_settings
 from tui.engine.settings import Profile
 from tui.errors import Exit, VtuneError
 from tui.session import attach as attached
-from tui.session import report, views
+from tui.session import views
 from tui.session.folder import header, new_folder
 from tui.session.host import Host
 from tui.session.journal import Journal
-from tui.session.runner import Runner, Traffic
+from tui.session.runner import Runner
 from tui.session.snapshot import Snapshot
 from tui.session.state import State, describe_change
+from tui.session.traffic import Traffic, traffic_of
 from tui.session.watch import Watch
-from tui.traffic import recording as recordings
 
 TICK_S = 0.25
 RETRY_S = 3.0
@@ -133,10 +134,25 @@ class Session:
         if self._attach is not None:
             await self._take(self._attach)
         else:
-            launch = await asyncio.to_thread(_launch_of, profile)
-            await self.host.start(launch, profile.name)
+            await self._launch(profile)
         self.watch.begin()
         self.emit("engine", n=self.host.number, state="attached" if self._attach else "ready")
+
+    async def _launch(self, profile: Profile) -> None:
+        loop = asyncio.get_running_loop()
+
+        def say(line: str) -> None:
+            loop.call_soon_threadsafe(self.notice, "info", line)
+
+        launch = await asyncio.to_thread(_launch_of, profile, say)
+        try:
+            await self.host.start(launch, profile.name)
+        except EngineFailed as error:
+            # Between finding the port free and binding it, somebody else may have taken it.
+            if error.diagnosis.cause != "port-taken" or profile.engine.port is not None:
+                raise
+            launch = await asyncio.to_thread(_launch_of, profile, say)
+            await self.host.start(launch, profile.name)
 
     async def _take(self, url: str) -> None:
         while True:
@@ -240,6 +256,8 @@ class Session:
 
     async def export(self) -> Path:
         """Write the report beside the journal and return its path."""
+        from tui.session import report  # only an export needs it
+
         target = self.folder / "report.md"
         text = await asyncio.to_thread(report.render, self.folder)
         paths.write_whole(target, text)
@@ -285,20 +303,9 @@ class Session:
             self.notice("error", f"{type(error).__name__}: {error}", "a fault of vtune's own; --debug shows where")
 
 
-def _launch_of(profile: Profile) -> Launch:
+def _launch_of(profile: Profile, say: Callable[[str], None]) -> Launch:
     """Blocking: finds vLLM, asks its parser (once per install), makes the bundled model (once)."""
     found = install.find(profile.engine.python)
     found = found.with_flags(flags.known_flags(found))
-    model.ensure(profile.engine.model, found)
+    model_make.ensure_for(profile, found, say)
     return command.build(profile, found, profile.engine.port or health.free_port())
-
-
-def traffic_of(profile: Profile, **changes: Any) -> Traffic:
-    """The profile's traffic, with `changes` (fields of Traffic; None leaves the profile's)."""
-    ref = changes.pop("recording_ref", None) or profile.traffic.recording
-    if ref is None:
-        raise VtuneError(
-            "no recording to replay", "name one, or put it under traffic: recording: in the profile", Exit.USAGE
-        )
-    base = Traffic(recordings.load(ref), pace=profile.traffic.pace, speed=profile.traffic.speed)
-    return replace(base, **{k: v for k, v in changes.items() if v is not None})

@@ -171,10 +171,16 @@ def _applied(state: State, event: Event) -> None:
     engine = state.engines[event["n"]]
     engine.applied = event.get("levers", {})
     engine.mismatches = tuple(event.get("mismatches", ()))
-    engine.warnings = tuple(event.get("warnings", ()))
+    engine.warnings = tuple(dict.fromkeys((*engine.warnings, *event.get("warnings", ()))))
     for key in ("vllm", "model", "device", "block_size", "kv_cache_tokens", "max_model_len"):
         if event.get(key) is not None:
             setattr(engine, key, event[key])
+
+
+def _warning(state: State, event: Event) -> None:
+    engine = state.engines[event["n"]]
+    if event["text"] not in engine.warnings:
+        engine.warnings = (*engine.warnings, event["text"])
 
 
 def _run(state: State, event: Event) -> None:
@@ -275,6 +281,7 @@ _HANDLERS = {
     "phase": _phase,
     "engine": _engine_state,
     "applied": _applied,
+    "warning": _warning,
     "run": _run,
     "run-state": _run_state,
     "tick": _tick,
