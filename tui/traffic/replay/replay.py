@@ -57,7 +57,8 @@ class Replay:
         self._stderr = stderr
         self._started: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._tick: Tick | None = None
-        self._news = asyncio.Event()
+        self._news = asyncio.Event()  # a tick came, or no more will
+        self._silent = False
         self._reader = asyncio.get_running_loop().create_task(self._read())
 
     @classmethod
@@ -87,14 +88,13 @@ class Replay:
 
     async def ticks(self) -> AsyncIterator[Tick]:
         """Ticks until the end. A slow consumer gets fewer, merged: nothing in `finished` is lost or told twice."""
-        while True:
+        while not self._silent or self._tick is not None:
             await self._news.wait()
-            self._news.clear()
             tick, self._tick = self._tick, None
+            if not self._silent:
+                self._news.clear()
             if tick is not None:
                 yield tick
-            elif self._reader.done():
-                return
 
     async def drain(self) -> None:
         """Send nothing new, let what runs finish."""
@@ -141,6 +141,7 @@ class Replay:
             words = _tail(self._stderr) or "its process ended at once"
             self._started.set_exception(VtuneError(f"the replay did not start: {words}", "run with --debug", Exit.BUG))
             self._started.exception()  # retrieved: nobody may be waiting
+        self._silent = True
         self._news.set()
 
     def _take(self, message: dict[str, Any]) -> None:

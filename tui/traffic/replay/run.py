@@ -22,7 +22,7 @@ from tui.traffic.replay.timer import Timer
 from tui.traffic.schedule import Pace
 
 # Connections are opened this long before a request is due, so that connecting is not in its TTFT.
-LEAD_NS = 500_000_000
+LEAD_NS = 250_000_000
 
 
 class Run:

@@ -1,6 +1,7 @@
 """Sending one request over the pool: fresh connections, one retry, a time limit."""
 
 import asyncio
+import os
 from dataclasses import dataclass
 from time import monotonic_ns
 
@@ -71,4 +72,6 @@ class Sender:
 def _words(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "connecting took too long"
-    return one_line(error.strerror or str(error) or type(error).__name__)
+    # asyncio puts its own text before the system's.
+    system = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else None
+    return one_line(system or str(error) or type(error).__name__)
