@@ -113,7 +113,11 @@ class Server:
 
     async def _generate(self, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         body = asked.json()
-        faults = self.faults.changed(body.pop("standin", {}))
+        try:
+            faults = self.faults.changed(body.pop("standin", {}))
+        except ValueError as error:
+            await Wire(writer, Faults()).whole(422, json.dumps({"detail": str(error)}).encode())
+            return True
         self.seen.append({"path": asked.path, "query": asked.query, "headers": asked.headers, "body": body})
         if faults.drop_request:
             return False
