@@ -12,7 +12,7 @@ from tui.errors import Exit, VtuneError
 from tui.screens.dashboard import Dashboard
 from tui.session.controls import Controls
 from tui.session.snapshot import EMPTY, Notice, Snapshot
-from tui.widgets import look
+from tui.widgets import look, plot
 
 _ENDING_SIGNALS = (signal.SIGHUP, signal.SIGTERM)
 
@@ -28,6 +28,7 @@ class VtuneApp(App[None]):
         Binding("l", "log", "log", id="log", tooltip="follow the engine's log"),
         Binding("question_mark", "help", "help", id="help", tooltip="keys, and what each panel tells"),
         Binding("q", "leave", "quit", id="quit", tooltip="end the engine and leave; asks while a replay runs"),
+        Binding("ctrl+p", "command_palette", "palette", show=False, priority=True, id="palette", tooltip="find a command by name"),
         Binding("ctrl+q", "leave", "quit", show=False, priority=True),
         Binding("ctrl+c", "interrupt", "quit", show=False, priority=True, id="interrupt"),
     ]
@@ -37,7 +38,7 @@ class VtuneApp(App[None]):
         self._controls = controls
         self._newest: Snapshot = EMPTY
         self._drawing = False
-        self._closing = False
+        self._leaving = False
         for theme in (look.DARK, look.LIGHT):
             self.register_theme(theme)
         self.theme = look.DARK.name
@@ -59,7 +60,12 @@ class VtuneApp(App[None]):
         for number in _ENDING_SIGNALS:
             loop.add_signal_handler(number, self._end_by_signal, number)
         self._controls.subscribe(self._arrive)
-        self.call_after_refresh(self.dashboard.action_hands, "start")
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        """What can wait for the first paint."""
+        self.run_worker(plot.load, name="plots", thread=True)
+        self.dashboard.action_hands("start")
 
     def on_unmount(self) -> None:
         loop = asyncio.get_running_loop()
@@ -118,7 +124,7 @@ class VtuneApp(App[None]):
             self.run_worker(self._leave(0), name="leave", group="leave")
 
     async def _ask_and_leave(self) -> None:
-        if self._newest.run is not None and not self._closing:
+        if self._newest.run is not None and not self._leaving:
             from tui.screens.confirm import Answer, Confirm
 
             question = Confirm(
@@ -135,10 +141,10 @@ class VtuneApp(App[None]):
 
     async def _leave(self, code: int) -> None:
         """Close the session, then the screen; asked again while closing, leave at once: the keeper ends the engine."""
-        if self._closing:
+        if self._leaving:
             self.exit(return_code=Exit.INTERRUPTED)
             return
-        self._closing = True
+        self._leaving = True
         self.dashboard.say(Notice(self._newest.now, "info", "ending the engine", "again leaves at once"))
         try:
             await self._controls.close()
