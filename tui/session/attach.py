@@ -1,8 +1,7 @@
 """An engine that vtune does not own, found by its URL."""
 
-from urllib.parse import urlsplit
-
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from tui.engine.launch import Launch
 from tui.engine.settings import EngineSettings, Profile

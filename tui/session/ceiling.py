@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import httpx
 
 from tui.engine.launch import Launch
+from tui.traffic.prefix import Prompt, analyse
 from tui.traffic.recording import Recording, Request
 
 MOST = 500  # requests; above, the counting would delay the run
@@ -24,16 +25,19 @@ class Ceilings:
         self, client: httpx.AsyncClient, launch: Launch, recording: Recording, total: int, block_size: int | None
     ) -> float | None:
         """Hit rate 0..1 with an unbounded cache at this block size; None where it can't be known."""
-        return None
         if block_size is None or total > MOST:
             return None
         key = (recording.sha256, launch.model, total)
         if key not in self._tokens:
             self._tokens[key] = await _tokenize(client, launch, recording.requests[:total])
-        from tui.traffic.prefix import reuse
-
         tokens = self._tokens[key]
-        return None if tokens is None else reuse(tokens, block_size).ceiling
+        if tokens is None:
+            return None
+        prompts = (
+            Prompt(request.id, ids, request.body.get("cache_salt"))
+            for request, ids in zip(recording.requests[:total], tokens, strict=True)
+        )
+        return analyse(prompts, block_size).ceiling
 
 
 async def _tokenize(client: httpx.AsyncClient, launch: Launch, requests: tuple[Request, ...]) -> Tokens | None:

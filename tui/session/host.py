@@ -1,7 +1,7 @@
 """The engine of a session: launched, proven, watched and ended, every step told to the journal."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,7 +44,7 @@ class Host:
         self.launch, self.applied = launch, None
         log = self._folder / f"engine-{number}.log"
         known = startup.estimate(profile, kind)
-        self._emit("launch", n=number, state="starting", argv=launch.argv, env=launch.env, python=launch.python,
+        self._emit("launch", n=number, state="starting", argv=launch.argv, env=_told(launch.env), python=launch.python,
                    url=launch.url, model=launch.model, asked=launch.asked, log=log.name, start_kind=kind,
                    estimate_s=round(sum(known.values()), 1) if known else None)  # fmt: skip
         self.engine = engine = Engine(launch, await self._keep(), log, lambda event: self._hear(number, event))
@@ -124,3 +124,8 @@ class Host:
         if self._keeper is None:
             self._keeper = await Keeper.open()
         return self._keeper
+
+
+def _told(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment as another engineer would set it: without the mark by which the keeper knows its own."""
+    return {name: value for name, value in env.items() if name != "VTUNE_LAUNCH"}

@@ -194,7 +194,7 @@ class Session:
         await self._replace(self.profile, "cancel")
 
     async def _replace(self, profile: Profile, running: Literal["drain", "cancel"]) -> None:
-        if self._running is not None:
+        if self._running is not None and not self._running.done():
             await self.cancel_replay(running)
             await asyncio.wait([self._running])
         await self._quiet()
@@ -211,7 +211,7 @@ class Session:
 
     def _engine_died(self) -> None:
         self.watch.end()
-        if self._running is not None:
+        if self._running is not None and not self._running.done():
             self._spawn(self.runner.stop("cancel"))
 
     # -- runs ----------------------------------------------------------------------
