@@ -1,6 +1,7 @@
 """One streamed chat request to an OpenAI-compatible server, and what came back."""
 
 import hashlib
+import http.client
 import json
 import time
 import urllib.error
@@ -45,7 +46,7 @@ class Answer:
 def chat(url: str, body: dict[str, Any], key: str | None, on_text: Callable[[str], None]) -> Answer:
     """Send `body` to the server at `url` and call `on_text` with each piece of the answer.
 
-    Raises RequestFailed on a refused connection, an HTTP error or an error inside the stream.
+    Raises RequestFailed on a refused connection, an HTTP error, or a stream with an error or without its end.
     """
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     base = url.rstrip("/").removesuffix("/v1")
@@ -56,7 +57,7 @@ def chat(url: str, body: dict[str, Any], key: str | None, on_text: Callable[[str
             return _read(response.status, _events(response), sent, on_text)
     except urllib.error.HTTPError as error:
         raise RequestFailed(f"HTTP {error.code}: {error.read(500).decode(errors='replace')}", error.code) from None
-    except OSError as error:  # URLError is one
+    except (OSError, ValueError, http.client.HTTPException) as error:  # URLError is an OSError
         raise RequestFailed(str(error)) from None
 
 
@@ -73,6 +74,7 @@ def _events(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
         if data == b"[DONE]":
             return
         yield json.loads(data)
+    raise RequestFailed("the stream broke off before its end")
 
 
 def _read(status: int, events: Iterator[dict[str, Any]], sent: float, on_text: Callable[[str], None]) -> Answer:
