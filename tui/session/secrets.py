@@ -9,7 +9,7 @@ _WORDS = r"(?:token|secret|password|passwd|api[_-]?key|access[_-]?key|credential
 _NAME = re.compile(rf"(?:^|[_.-]){_WORDS}$", re.IGNORECASE)
 _YAML = re.compile(
     rf"(?P<key>[\"']?(?:[A-Za-z0-9_.-]*[_.-])?{_WORDS}[\"']?\s*:[ \t]*)"
-    r"(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s,}#][^,}\n#]*)",
+    r"(?:\"[^\"\n]*\"|'[^'\n]*'|\[[^\]\n]*\]|[^\s,}#][^,}\n#]*)",
     re.IGNORECASE,
 )
 

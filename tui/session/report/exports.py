@@ -31,7 +31,7 @@ def as_json(material: Material) -> str:
         "baseline": state.baseline,
         "engines": [_engine(engine) for _, engine in sorted(state.engines.items())],
         "runs": [run.result for run in material.runs],
-        "ratios": {str(run.number): material.ratios(run) for run in material.runs if material.ratios(run)},
+        "ratios": material.ratios,
     }
     # ASCII: U+009B and its like would reach a terminal as control sequences.
     return json.dumps(report, indent=2, allow_nan=False) + "\n"

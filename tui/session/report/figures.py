@@ -13,9 +13,11 @@ _SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def seconds(value: float | None) -> str:
-    """``0.4 ms``, ``134 ms``, ``0.84 s``, ``12.9 s``, ``130 s``."""
+    """``20 µs``, ``0.4 ms``, ``134 ms``, ``0.84 s``, ``12.9 s``, ``130 s``."""
     if value is None:
         return UNKNOWN
+    if 0 < value < 0.00005:
+        return f"{value * 1e6:.0f} µs"
     if value < 0.2:
         return f"{value * 1000:.1f} ms" if value < 0.01 else f"{value * 1000:.0f} ms"
     return f"{value:.2f} s" if value < 10 else f"{value:.1f} s" if value < 100 else f"{value:.0f} s"

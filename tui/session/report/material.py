@@ -1,6 +1,7 @@
 """What a report is made of: the folded journal, and per run its requests and its result."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +28,22 @@ class RunMaterial:
 
 @dataclass(frozen=True, slots=True)
 class Material:
+    """`ratios`: run number -> its ratios to the baseline; without the baseline itself, empty without one."""
+
     state: State
     runs: tuple[RunMaterial, ...]
-    faults: tuple[str, ...] = field(default=())
-
-    @property
-    def baseline(self) -> RunMaterial | None:
-        return next((run for run in self.runs if run.number == self.state.baseline), None)
-
-    def ratios(self, run: RunMaterial) -> dict[str, float | None]:
-        """Of `run` against the baseline; empty for the baseline itself and without one."""
-        base = self.baseline
-        if base is None or base is run:
-            return {}
-        return paired_ratios(run.outcomes, run.result, base.outcomes, base.result)
+    baseline: RunMaterial | None
+    ratios: Mapping[int, Mapping[str, float | None]]
 
 
 def load(folder: Path) -> Material:
     """Read a session folder. Raises VtuneError when there is no session in it."""
     state = states.load(folder)
-    return Material(state, tuple(_run(folder, state, number) for number in sorted(state.runs)))
+    runs = tuple(_run(folder, state, number) for number in sorted(state.runs))
+    base = next((run for run in runs if run.number == state.baseline), None)
+    others = [run for run in runs if run is not base] if base else []
+    ratios = {run.number: paired_ratios(run.outcomes, run.result, base.outcomes, base.result) for run in others}
+    return Material(state, runs, base, ratios)
 
 
 def _run(folder: Path, state: State, number: int) -> RunMaterial:

@@ -49,7 +49,7 @@ def _difference(material: Material) -> str:
         (abs(math.log(value)), -i, run, name, value)
         for run in material.runs
         for i, name in enumerate(_METRICS)
-        if (value := material.ratios(run).get(name))
+        if (value := material.ratios.get(run.number, {}).get(name))
     ]
     if not found:
         return "There is no second run to compare." if len(material.runs) == 1 else "No two runs can be compared."

@@ -1,6 +1,6 @@
 """What was replayed: recordings with their hashes, and how each run sent them."""
 
-from tui.session.report.figures import NONE, count, number
+from tui.session.report.figures import FEW, NONE, count, number
 from tui.session.report.markdown import code, escaped, table
 from tui.session.report.material import Material, RunMaterial
 
@@ -25,7 +25,8 @@ def _recordings(material: Material) -> str:
         key = f"{recording['sha256']} {recording['name']} {recording['requests']}"
         best = rows.get(key)
         if best is None or int(best[3]) < tokens["n"]:
-            values = [NONE if tokens[q] is None else number(tokens[q], 0) for q in _TOKENS]
+            missing = FEW if tokens["n"] else NONE
+            values = [missing if tokens[q] is None else number(tokens[q], 0) for q in _TOKENS]
             made_up = {True: "yes", False: "no", None: "unknown"}[recording["synthetic"]]
             rows[key] = [code(recording["name"] or "unknown"), count(recording["requests"]), made_up, str(tokens["n"]),
                          *values, code(recording["sha256"] or "unknown")]  # fmt: skip

@@ -46,7 +46,9 @@ def _facts(run: RunMaterial) -> list[str | None]:
     ]
 
 
-def _client(fidelity: dict[str, Any]) -> str:
+def _client(fidelity: dict[str, Any]) -> str | None:
+    if fidelity["clock"] is None:
+        return None
     clock = {"kernel": "arrivals timed by the kernel", "user": "arrivals timed by the replayer itself"}
     return (
         f"replayer: {clock.get(fidelity['clock'], 'clock unknown')}, "

@@ -54,7 +54,7 @@ def _ratios(material: Material) -> str:
     others = [run for run in material.runs if run is not material.baseline]
     if material.baseline is None or not others:
         return ""
-    ratios = {run.number: material.ratios(run) for run in others}
+    ratios = material.ratios
     columns = [(name, key) for name, key in _RATIOS if any(row[key] is not None for row in ratios.values())]
     if not columns:
         return "No request succeeded both in the baseline and in another run: there is nothing to compare."
