@@ -14,7 +14,7 @@ def test_names_of_secrets(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["--max-num-batched-tokens", "--long-prefill-token-threshold", "tokens", "--model", "KEYBOARD", "monkey", "tokenizer"],
+    ["--max-num-batched-tokens", "--long-prefill-token-threshold", "tokens", "--model", "KEYBOARD", "tokenizer"],
 )
 def test_names_that_hold_none(name):
     assert not secrets.is_secret(name)
