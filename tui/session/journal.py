@@ -39,7 +39,7 @@ class Journal:
         if os.fstat(self._fd).st_size:
             os.close(self._fd)
             raise VtuneError(f"{folder} holds a session already", "name another folder; `vtune report` reads that one")
-        self._write({"schema": SCHEMA, **header})
+        self.header = self._write({"schema": SCHEMA, **header})
 
     def append(self, kind: str, **values: Any) -> Event:
         """Write the event and return it as a reader of the file will see it."""

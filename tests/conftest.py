@@ -1,0 +1,59 @@
+"""What all tests share: no test touches the user's own sessions, profiles or recordings."""
+
+import json
+from pathlib import Path
+
+import pytest
+from standin.fixture import INTERPRETER
+
+
+@pytest.fixture(autouse=True)
+def own_directories(tmp_path, monkeypatch):
+    """Sessions and configuration go into the test's own folder; the cache, where the model is, stays the user's."""
+    for name in ("STATE", "CONFIG", "DATA"):
+        monkeypatch.setenv(f"VTUNE_{name}", str(tmp_path / f"xdg-{name.lower()}"))
+
+
+@pytest.fixture
+def standin_profile(tmp_path) -> Path:
+    """A profile whose engine is the stand-in: a fast start, prefix caching on, targets that are met."""
+    path = tmp_path / "standin.yaml"
+    path.write_text(
+        f"""
+name: standin
+engine:
+  model: /models/smollm2-135m
+  python: {INTERPRETER}
+  env: {{VLLM_CPU_KVCACHE_SPACE: "1", STANDIN_START_S: "0.1", STANDIN_BASE_MS: "5", STANDIN_STEP_MS: "1"}}
+  args: {{max-model-len: 8192, enforce-eager: on}}
+levers:
+  prefix-caching: on
+  chunked-prefill: 2048
+  speculative: off
+  kv-dtype: auto
+  max-num-seqs: 128
+traffic: {{recording: {tmp_path / "small.jsonl"}, pace: "closed:2"}}
+targets: {{ttft-p95: 30s}}
+"""
+    )
+    write_recording(tmp_path / "small.jsonl", requests=6)
+    return path
+
+
+def write_recording(path: Path, requests: int, gap_s: float = 0.05, **body: object) -> Path:
+    """A recording whose prompts share a long beginning; the group says whether the number is even."""
+    shared = " ".join(f"word{n}" for n in range(400))
+    rows = [{"schema": "vtune.recording/1", "name": path.stem, "captured_at": "2026-01-01", "source": "a test", "notes": ""}]
+    for n in range(requests):
+        messages = [{"role": "system", "content": shared}, {"role": "user", "content": f"question {n}"}]
+        rows.append(
+            {
+                "id": f"r{n}",
+                "at": round(n * gap_s, 3),
+                "path": "/v1/chat/completions",
+                "group": "even" if n % 2 == 0 else "odd",
+                "body": {"model": "any", "messages": messages, "max_tokens": 8, "temperature": 0, **body},
+            }
+        )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
