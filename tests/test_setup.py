@@ -59,7 +59,7 @@ def test_a_gpu_engine_elsewhere_spares_the_cpu_engine(tree, monkeypatch):
 
 
 @pytest.mark.parametrize("lines", [NO_CPU_TORCH, CONFLICT], ids=["not found", "conflict"])
-def test_the_index_of_cpu_builds_is_added_only_when_they_are_lacking(tree, monkeypatch, lines):
+def test_the_cpu_build_of_torch_is_fetched_elsewhere_only_when_it_is_lacking(tree, monkeypatch, lines):
     calls = []
 
     def pip(command, log, *rest):
@@ -70,8 +70,9 @@ def test_the_index_of_cpu_builds_is_added_only_when_they_are_lacking(tree, monke
 
     monkeypatch.setattr(steps, "run", pip)
     steps._packages(tree)
-    assert len(calls) == 2
-    assert steps.TORCH_INDEX not in calls[0] and steps.TORCH_INDEX in calls[1]
+    first, torch, again = calls
+    assert first == again and steps.TORCH_INDEX not in first
+    assert steps.TORCH_INDEX in torch and torch[-1] == "torch==2.13.0+cpu" and "--no-deps" in torch
 
 
 @pytest.mark.parametrize(

@@ -82,25 +82,35 @@ def _packages(plan: Plan) -> None:
     say(f"- packages: {what}")
     if has_gpu() and not plan.foreign:
         say("  a GPU was found but no vLLM for it: using the CPU engine (else install vllm, set engine.python)")
-    pip = [str(plan.python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-    target = ["--editable", f"{plan.root}[{plan.extras}]"]
     try:
-        run([*pip, *target], plan.log)
+        _install(plan)
     except Failed as failed:
-        if not lacks_cpu_torch(failed.lines):
+        torch = cpu_torch_lacking(failed.lines)
+        if torch is None:
             raise _not_installed(plan, failed) from failed
-        say("  this package index has no CPU build of torch: adding the PyTorch project's")
+        say(f"  this package index has no {torch}: taking it from the PyTorch project's own")
         try:
-            run([*pip, "--extra-index-url", TORCH_INDEX, *target], plan.log)
+            # Alone, so that no other package is looked for there.
+            run([*_pip(plan), "--retries", "2", "--no-deps", "--index-url", TORCH_INDEX, torch], plan.log)
+            _install(plan)
         except Failed as again:
             raise _not_installed(plan, again) from again
 
 
-def lacks_cpu_torch(lines: list[str]) -> bool:
-    """Whether pip failed for want of ``torch==X+cpu``: not found, or a conflict where a constraint names torch too."""
+def _pip(plan: Plan) -> list[str]:
+    return [str(plan.python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+
+
+def _install(plan: Plan) -> None:
+    run([*_pip(plan), "--editable", f"{plan.root}[{plan.extras}]"], plan.log)
+
+
+def cpu_torch_lacking(lines: list[str]) -> str | None:
+    """The ``torch==X+cpu`` for want of which pip failed; a constraint on torch hides it as a conflict."""
     text = "\n".join(lines)
     failed = re.search(r"No matching distribution found for|ResolutionImpossible|Cannot install", text)
-    return bool(failed and re.search(r"torch==\S*\+cpu", text))
+    torch = re.search(r"torch==[\w.]+\+cpu", text)
+    return torch[0] if failed and torch else None
 
 
 def _not_installed(plan: Plan, failed: Failed) -> Stop:
