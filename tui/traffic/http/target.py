@@ -27,6 +27,11 @@ class Target:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == (443 if self.tls else 80) else f"{host}:{self.port}"
 
+    @property
+    def url(self) -> str:
+        """The base URL without its query."""
+        return f"{self.scheme}://{self.authority}{self.base}"
+
     def path(self, path: str) -> str:
         """Request target for a recorded path; a base that ends in ``/v1`` is not doubled."""
         base = self.base

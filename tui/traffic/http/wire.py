@@ -36,10 +36,12 @@ class PlainWire:
         self.closed = False
         self._loop.add_reader(self._fd, self._readable)
 
-    def write(self, data: bytes, on_sent: Callable[[int], None]) -> None:
+    def write(self, data: bytes, on_sent: Callable[[int], None] | None = None) -> None:
         """Send all of `data`; `on_sent` gets the time when the last byte was handed to the kernel."""
-        self._out, self._on_sent = data, on_sent
-        self._writable()
+        self._out += data
+        self._on_sent = on_sent
+        if not self.closed:
+            self._writable()
 
     def close(self) -> None:
         if not self.closed:
@@ -124,6 +126,14 @@ class TlsWire(asyncio.Protocol):
             self._transport.abort()
 
 
+def prepare(sock: socket.socket) -> None:
+    """Non-blocking, without Nagle's delay, stamped by the kernel where it can."""
+    sock.setblocking(False)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if _SO_TIMESTAMPNS is not None:
+        sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+
+
 async def dial(target: Target, timeout_s: float) -> socket.socket:
     """Connect to the first address of the host that answers; raises OSError (TimeoutError included)."""
     loop = asyncio.get_running_loop()
@@ -132,10 +142,7 @@ async def dial(target: Target, timeout_s: float) -> socket.socket:
     for family, kind, protocol, _, address in found:
         sock = socket.socket(family, kind, protocol)
         try:
-            sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if _SO_TIMESTAMPNS is not None:
-                sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            prepare(sock)
             async with asyncio.timeout(timeout_s):
                 await loop.sock_connect(sock, address)
             return sock

@@ -98,7 +98,7 @@ def _header(run: Run, origin_ns: int) -> dict[str, Any]:
     spec, recording = run.spec, run.recording
     return {
         "started_at": time.time() + (origin_ns - time.monotonic_ns()) / 1e9,
-        "url": spec.url,
+        "url": run.sender.pool.target.url,  # without the query, which may hold a key
         "model": spec.model,
         "total": len(recording.requests),
         "recording": {"name": recording.name, "sha256": recording.sha256, "synthetic": recording.synthetic},

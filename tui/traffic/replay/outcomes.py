@@ -111,6 +111,9 @@ def _judge(parsed: Parsed, ending: Ending, answer: Answer) -> tuple[Status, str 
         return "failed", "protocol", one_line(parsed.broken)
     if parsed.finish_reason in ("abort", "error"):
         return "failed", "stream error", f"the engine ended the answer with {parsed.finish_reason!r}"
+    if not parsed.events and not parsed.done:
+        kind = head.headers.get("content-type", "nothing")
+        return "failed", "protocol", one_line(f"neither an event stream nor JSON, but {kind}")
     if not parsed.done and parsed.finish_reason is None:
         return "failed", "cut short", "the answer ended without [DONE] and without a finish reason"
     return "ok", None, None

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from tui.errors import Exit, VtuneError
 from tui.traffic.replay.runfile import read_outcomes
 from tui.traffic.replay.spec import ReplaySpec
-from tui.traffic.tick import Tick
+from tui.traffic.tick import Finished, Tick
 
 # The child runs this very vtune, from wherever it was imported, without a path of its own in front of the library's.
 _CHILD = """
@@ -56,7 +56,8 @@ class Replay:
         self._process = process
         self._stderr = stderr
         self._started: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._tick: Tick | None = None
+        self._tick: Tick | None = None  # the latest that nobody has had
+        self._finished: list[Finished] = []  # since the last one that somebody had
         self._news = asyncio.Event()  # a tick came, or no more will
         self._silent = False
         self._reader = asyncio.get_running_loop().create_task(self._read())
@@ -94,7 +95,8 @@ class Replay:
             if not self._silent:
                 self._news.clear()
             if tick is not None:
-                yield tick
+                finished, self._finished = tuple(self._finished), []
+                yield replace(tick, finished=finished)
 
     async def drain(self) -> None:
         """Send nothing new, let what runs finish."""
@@ -146,10 +148,8 @@ class Replay:
 
     def _take(self, message: dict[str, Any]) -> None:
         if (row := message.get("tick")) is not None:
-            tick = Tick.from_json(row)
-            if self._tick is not None:
-                tick = replace(tick, finished=self._tick.finished + tick.finished)
-            self._tick = tick
+            self._tick = Tick.from_json(row)
+            self._finished += self._tick.finished
             self._news.set()
         elif not self._started.done():
             self._started.set_result(message)

@@ -3,11 +3,11 @@
 import asyncio
 import os
 import secrets
+from collections import deque
 from collections.abc import Coroutine
 from time import monotonic_ns
 
 from tui.errors import VtuneError
-from tui.traffic.http.connection import Connection
 from tui.traffic.http.pool import Pool
 from tui.traffic.http.target import encode_request, parse_target
 from tui.traffic.recording import Recording, Request
@@ -16,7 +16,7 @@ from tui.traffic.replay.body import Rewriter
 from tui.traffic.replay.outcomes import Ending, settle
 from tui.traffic.replay.progress import Progress
 from tui.traffic.replay.runfile import RunFile
-from tui.traffic.replay.sender import Sender
+from tui.traffic.replay.sender import Connecting, Sender
 from tui.traffic.replay.spec import ReplaySpec
 from tui.traffic.replay.timer import Timer
 from tui.traffic.schedule import Pace
@@ -43,12 +43,13 @@ class Run:
         self._waiting: set[asyncio.Task[None]] = set()  # not due yet: drain ends these
         self._sending: set[asyncio.Task[None]] = set()  # due: cancel ends these too
         self._settling: set[asyncio.Task[None]] = set()  # answered: nothing ends these
+        self._places: deque[int] = deque()  # closed loop: when each free place became free, ns
         self._bug: BaseException | None = None
 
     async def go(self, origin_ns: int) -> None:
         """Replay; the run's clock starts at `origin_ns`, which should lie LEAD_NS ahead."""
         loop = asyncio.get_running_loop()
-        self.progress.origin_ns = self._origin = self._freed = origin_ns
+        self.progress.origin_ns = self._origin = origin_ns
         self._timer, self._changed = Timer(), asyncio.Event()
         self._answered = {r.after: loop.create_future() for r in self.recording.requests if r.after}
         try:
@@ -101,21 +102,21 @@ class Run:
         due_ns = self._origin + int(due_s * 1e9)
         await self._timer.until(due_ns - LEAD_NS)
         data = self._encode(request)
-        connection = await self.sender.prepare(due_ns)
+        connecting = asyncio.get_running_loop().create_task(self.sender.prepare(due_ns))
         try:
             await self._timer.until(due_ns)
         except asyncio.CancelledError:
-            if connection is not None:
-                connection.close()
+            connecting.cancel()  # a connection that is open already ends with the process
             raise
         if (task := asyncio.current_task()) is not None:
             self._waiting.discard(task)
             self._sending.add(task)
-        await self._send(request, data, connection, due_ns)
+        await self._send(request, data, connecting, due_ns)
 
     async def _closed_loop(self) -> None:
         pending = list(self.recording.requests)
         places = min(self.pace.concurrency or 1, len(pending))
+        self._places.extend([self._origin] * places)
         await self._timer.until(self._origin - LEAD_NS)
         for connection in await asyncio.gather(*(self.sender.prepare(self._origin) for _ in range(places))):
             if connection is not None:
@@ -124,11 +125,13 @@ class Run:
         while pending:
             self._changed.clear()
             ready = next((i for i, r in enumerate(pending) if r.after is None or self._answered[r.after].done()), None)
-            if ready is None or len(self._sending) >= places:
+            if ready is None or not self._places:
                 await self._changed.wait()
                 continue
-            request = pending.pop(ready)
-            self._spawn(self._sending, self._send(request, self._encode(request), None, self._freed))
+            request, due_ns = pending.pop(ready), self._places.popleft()
+            if request.after is not None:
+                due_ns = max(due_ns, self._answered[request.after].result())
+            self._spawn(self._sending, self._send(request, self._encode(request), None, due_ns))
 
     def _encode(self, request: Request) -> bytes | None:
         """The bytes to send; None for a live turn without the answer that it follows."""
@@ -147,15 +150,15 @@ class Run:
             request = self._requests[request.after]
         return texts[::-1]
 
-    async def _send(self, request: Request, data: bytes | None, connection: Connection | None, due_ns: int) -> None:
+    async def _send(self, request: Request, data: bytes | None, connecting: Connecting | None, due_ns: int) -> None:
         answer = Answer(self.progress.content)
         self.progress.begin(request.id, request.group, due_ns, answer)
         if data is None:
             words = "the turn it follows has no answer"
             ending, cost = Ending(monotonic_ns(), kind="no earlier answer", words=words), None
         else:
-            ending, cost = await self.sender.send(data, answer, connection, due_ns)
-        self._freed = ending.ended_ns
+            ending, cost = await self.sender.send(data, answer, connecting, due_ns)
+        self._places.append(ending.ended_ns)
         if not self.spec.live_turns:
             self._release(request, ending)
         self._spawn(self._settling, self._settle(request, answer, ending, due_ns, cost))

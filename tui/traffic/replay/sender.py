@@ -10,6 +10,8 @@ from tui.traffic.http.pool import Pool
 from tui.traffic.replay.answer import Answer, one_line
 from tui.traffic.replay.outcomes import Ending
 
+Connecting = asyncio.Task[Connection | None]
+
 
 @dataclass(slots=True)
 class Sender:
@@ -25,13 +27,13 @@ class Sender:
             return None
 
     async def send(
-        self, data: bytes, answer: Answer, prepared: Connection | None, due_ns: int
+        self, data: bytes, answer: Answer, connecting: Connecting | None, due_ns: int
     ) -> tuple[Ending, float | None]:
         """How it ended, and what connecting cost after due (None: never connected). Cancelling is an ending too."""
         cost: list[float] = []
         try:
             async with asyncio.timeout(self.timeout_s) as limit:
-                ending = await self._attempts(data, answer, prepared, due_ns, cost)
+                ending = await self._attempts(data, answer, connecting, due_ns, cost)
         except asyncio.CancelledError:
             ending = Ending(monotonic_ns(), cancelled=True)
         except ProtocolError as error:
@@ -44,12 +46,14 @@ class Sender:
         return ending, cost[-1] if cost else None
 
     async def _attempts(
-        self, data: bytes, answer: Answer, prepared: Connection | None, due_ns: int, cost: list[float]
+        self, data: bytes, answer: Answer, connecting: Connecting | None, due_ns: int, cost: list[float]
     ) -> Ending:
-        connection = prepared if prepared and self.pool.fresh(prepared) else self.pool.idle()
-        opened_before = connection is not None
+        opened_before = connecting is None or connecting.done()
+        connection = await connecting if connecting else None
+        if connection is None or not self.pool.fresh(connection):
+            connection = self.pool.idle()
         if connection is None:
-            connection = await self.pool.connect()
+            connection, opened_before = await self.pool.connect(), False
         cost.append(0.0 if opened_before else (monotonic_ns() - due_ns) / 1e9)
         while True:
             try:
