@@ -72,4 +72,4 @@ def test_an_engine_without_an_owner_is_told_with_its_processes(monkeypatch, tmp_
     orphan = orphans.Orphan("a1", str(tmp_path / "engine-1.log"), processes, tmp_path / "state.json")
     monkeypatch.setattr(orphans, "find", lambda: [orphan])
     check = by_name(doctor.examine("/nonexistent/python"))["leftovers"]
-    assert check.state == "bad" and "41 42" in check.what and check.mend == "kill 41 42"
+    assert check.state == "bad" and "41 42" in check.what and check.mend == "vtune doctor --end"

@@ -93,4 +93,4 @@ def leftovers(found: Sequence[Orphan]) -> Facts:
         return "leftovers", "ok", "no engine without an owner", None
     pids = " ".join(str(pid) for orphan in found for pid in orphan.pids)
     many = "engines run" if len(found) > 1 else "engine runs"
-    return "leftovers", "bad", f"{len(found)} {many} without an owner: pids {pids}", f"kill {pids}"
+    return "leftovers", "bad", f"{len(found)} {many} without an owner: pids {pids}", "vtune doctor --end"
