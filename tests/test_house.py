@@ -98,7 +98,7 @@ def loaded(code: str) -> set[str]:
 @pytest.mark.parametrize(
     ("code", "never"),
     [
-        ("import tui.session.session, tui.commands.replay", {"textual", "rich", "plotext", "vllm", "torch"}),
+        ("import tui.session.session, tui.commands.replay", {"textual", "plotext", "vllm", "torch"}),  # not rich: httpx loads it
         ("import tui.traffic.replay.child", {"textual", "httpx", "yaml", "numpy", "vllm", "torch"}),
         ("import tui.cli", {"textual", "httpx", "yaml", "numpy", "plotext"}),
         ("import tui.app", {"vllm", "torch"}),
