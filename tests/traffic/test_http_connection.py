@@ -1,7 +1,11 @@
 import asyncio
 import shutil
+import socket
 import ssl
 import subprocess
+import sys
+import time
+from time import monotonic_ns
 
 import pytest
 from standin.fixture import serving
@@ -10,6 +14,7 @@ from tui.errors import VtuneError
 from tui.traffic.http.connection import ConnectionLost, ProtocolError, open_connection
 from tui.traffic.http.pool import MAX_IDLE_NS, Pool
 from tui.traffic.http.target import encode_request, parse_target
+from tui.traffic.http.wire import PlainWire, dial
 
 
 class Collected:
@@ -196,3 +201,26 @@ async def test_cancelling_closes_the_connection_so_that_the_engine_stops():
             while not standin.server.aborted:
                 await asyncio.sleep(0.005)
         assert connection.closed
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux stamps what it receives")
+async def test_our_own_delay_is_not_in_the_stamps():
+    """The loop is busy while the bytes arrive; their time is still that of their arrival."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        mine, (peer, _) = await dial(parse_target(f"http://127.0.0.1:{port}"), 5), listening.accept()
+    came = asyncio.Queue()
+    wire = PlainWire(mine, lambda data, at, kernel: came.put_nowait((at, kernel)), lambda error: None)
+    with peer:
+        async with asyncio.timeout(5):
+            kernel = False
+            while not kernel:  # the kernel switches stamping on a moment after the first socket asks for it
+                peer.send(b"x")
+                _, kernel = await came.get()
+            peer.send(b"y")
+            sent = monotonic_ns()
+            time.sleep(0.2)
+            at, kernel = await came.get()
+    wire.close()
+    assert kernel
+    assert at < sent + 100_000_000

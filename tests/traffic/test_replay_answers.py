@@ -1,5 +1,7 @@
 """What a replay makes of answers, sound and crooked, by way of the whole child process."""
 
+import asyncio
+
 import pytest
 from replaying import chat, replay
 from standin.fixture import serving
@@ -147,6 +149,18 @@ async def test_a_dead_server_fails_every_request_and_ends(tmp_path):
     assert {o.error_kind for o in made.outcomes.values()} == {"connection"}
     assert "refused" in made.outcomes["a"].error.lower()
     assert made.outcomes["a"].sent_s is None and made.outcomes["a"].connect_s is None
+
+
+async def test_a_page_in_place_of_an_answer_is_named(tmp_path):
+    async def page(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 15\r\n\r\n<p>Not here</p>")
+
+    async with await asyncio.start_server(page, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        made = await replay(url, tmp_path, [chat("a")])
+    a = made.outcomes["a"]
+    assert (a.status, a.error_kind) == ("failed", "protocol") and "text/html" in a.error
 
 
 async def test_an_answer_that_is_not_a_stream_is_read_whole_without_a_first_token(tmp_path):
