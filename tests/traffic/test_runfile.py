@@ -3,7 +3,7 @@ import pytest
 from tui.errors import VtuneError
 from tui.traffic.outcome import Outcome
 from tui.traffic.replay import read_outcomes
-from tui.traffic.replay.runfile import RunFile
+from tui.traffic.replay.runfile import RunFile, read_end
 
 OUTCOMES = [
     Outcome("a", "g", "ok", 0.0, 0.1, ttft_s=0.2, itl_s=(0.1, 0.2), text="é\u2028"),
@@ -39,6 +39,9 @@ def test_a_file_cut_at_any_byte_after_its_header_still_reads(tmp_path):
         whole = sum(1 for i in (1, 2) if cut >= len(b"\n".join(lines[: i + 1])))
         assert outcomes == OUTCOMES[:whole]
         assert (end is None) == (cut < len(data) - 1)
+        assert read_end(path) is None  # without its line's end nobody knows that it is whole
+    path.write_bytes(data)
+    assert read_end(path) == {"kind": "done"}
 
 
 @pytest.mark.parametrize("content", [b"", b"{}\n", b'{"schema": "vtune.requests/2"}\n', b"\x00\xff"])

@@ -11,6 +11,7 @@ import struct
 import sys
 from collections.abc import Callable
 from time import monotonic_ns, time_ns
+from typing import Any
 
 from tui.traffic.http.target import Target
 
@@ -134,10 +135,18 @@ def prepare(sock: socket.socket) -> None:
         sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
 
 
+async def _addresses(target: Target) -> list[tuple[Any, ...]]:
+    try:  # a numeric host needs no look-up, and so no thread that would compete with the stamps
+        return socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        loop = asyncio.get_running_loop()
+        return await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+
+
 async def dial(target: Target, timeout_s: float) -> socket.socket:
     """Connect to the first address of the host that answers; raises OSError (TimeoutError included)."""
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    found = await _addresses(target)
     last: OSError = OSError(f"no address for {target.host}")
     for family, kind, protocol, _, address in found:
         sock = socket.socket(family, kind, protocol)

@@ -6,12 +6,12 @@ import json
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from tui.errors import Exit, VtuneError
-from tui.traffic.replay.runfile import read_outcomes
+from tui.traffic.replay.runfile import read_end, read_outcomes
 from tui.traffic.replay.spec import ReplaySpec
 from tui.traffic.tick import Finished, Tick
 
@@ -155,14 +155,17 @@ class Replay:
             self._started.set_result(message)
 
     def _end(self, code: int) -> ReplayEnd:
-        header, outcomes, end = read_outcomes(Path(self.spec.out_path))
+        path = Path(self.spec.out_path)
+        end = read_end(path)
+        if end is not None and code == 0:
+            counts = {
+                name: end[name] for name in ("kind", "total", "ok", "failed", "cancelled", "duration_s", "fidelity")
+            }
+            return ReplayEnd(**counts)
+        words = _tail(self._stderr) or (f"signal {-code}" if code < 0 else f"exit code {code}")
+        header, outcomes, _ = read_outcomes(path)
         count = {status: sum(o.status == status for o in outcomes) for status in ("ok", "failed", "cancelled")}
-        total = int(header.get("total", len(outcomes)))
-        if end is None or code != 0:
-            words = _tail(self._stderr) or (f"signal {-code}" if code < 0 else f"exit code {code}")
-            return ReplayEnd("died", total, **count, error=words)
-        fidelity = end.get("fidelity", {})
-        return ReplayEnd(end["kind"], total, **count, duration_s=end.get("duration_s"), fidelity=fidelity)
+        return ReplayEnd("died", int(header.get("total", len(outcomes))), **count, error=words)
 
 
 def _tail(file: Any) -> str:

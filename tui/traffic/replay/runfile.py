@@ -60,6 +60,15 @@ def read_outcomes(path: Path) -> tuple[dict[str, Any], list[Outcome], dict[str, 
     return header, outcomes, end
 
 
+def read_end(path: Path) -> dict[str, Any] | None:
+    """The end line alone, without reading what comes before it; None when the run did not end by itself."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 65536))
+        *_, last, rest = [b"", *file.read().split(b"\n")]
+    row = _row(last) if not rest else None
+    return row["end"] if row and isinstance(row.get("end"), dict) else None
+
+
 def _row(line: bytes) -> dict[str, Any] | None:
     try:
         row = json.loads(line)
