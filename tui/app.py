@@ -1,8 +1,11 @@
 """The dashboard as an application: draws what the session tells, asks it for what the keys say."""
 
 import asyncio
+import os
 import signal
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding
@@ -137,7 +140,15 @@ class VtuneApp(App[None]):
         await self._leave(0)
 
     def _end_by_signal(self, number: signal.Signals) -> None:
-        self.run_worker(self._leave(128 + number), name="leave", group="leave")
+        leave = self._leave_unseen if _terminal_is_gone() else self._leave
+        self.run_worker(leave(128 + number), name="leave", group="leave")
+
+    async def _leave_unseen(self, code: int) -> None:
+        """Close the session without a word: whatever is written to a terminal that is gone waits for ever."""
+        self._drawing = True  # so that nothing more is drawn
+        with suppress(VtuneError):
+            await self._controls.close()
+        os._exit(code)
 
     async def _leave(self, code: int) -> None:
         """Close the session, then the screen; asked again while closing, leave at once: the keeper ends the engine."""
@@ -152,3 +163,8 @@ class VtuneApp(App[None]):
             self.exit(return_code=refusal.code, message=f"vtune: {refusal.what}\n  mend: {refusal.mend}")
         else:
             self.exit(return_code=code)
+
+
+def _terminal_is_gone() -> bool:
+    """A terminal that was closed is no terminal any more."""
+    return not any(stream is not None and stream.isatty() for stream in (sys.__stdin__, sys.__stderr__))

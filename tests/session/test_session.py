@@ -114,7 +114,7 @@ async def test_a_bad_lever_value_is_refused_in_two_lines(make):
 
 
 async def test_an_engine_that_does_not_start_tells_its_root_cause(make):
-    session = make('engine.env.STANDIN_REFUSE=block-size-16')
+    session = make('engine.env.STANDIN_REFUSE=block-size')
     await session.start()
     with pytest.raises(VtuneError) as failure:
         await session.ready()
