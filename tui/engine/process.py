@@ -1,7 +1,6 @@
 """One engine from launch to the last byte of its memory: states, start-up, readiness, stop, death."""
 
 import asyncio
-import os
 import re
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from tui.engine.diagnosis import Diagnosis, diagnose, read_log
 from tui.engine.keeper import Child, Ending, Keeper
 from tui.engine.launch import Launch
 from tui.engine.startup import LogFollower, Phases, clean
+from tui.engine.warm import environment
 from tui.errors import Exit, VtuneError
 
 _LOOK_S = 0.1  # between two looks at the log
@@ -94,8 +94,7 @@ class Engine:
 
     async def _launch(self) -> Child:
         launch = self.launch
-        env = {**os.environ, **launch.env, "SPT_NOENV": "1"}  # setproctitle leaves /proc/PID/environ, our tag, alone
-        return await self._keeper.launch(launch.launch_id, list(launch.argv), env, self.log_path)
+        return await self._keeper.launch(launch.launch_id, list(launch.argv), environment(launch), self.log_path)
 
     async def _come_up(self, child: Child) -> None:
         follower = asyncio.create_task(self._follow(child))

@@ -15,6 +15,7 @@ _RATES = {
     "error-rate": ("requests.error_rate", False),
     "hit-rate": ("prefix_cache.hit_rate", True),
     "acceptance-rate": ("speculative.acceptance_rate", True),
+    "goodput": ("goodput.share", True),
 }
 _THROUGHPUT = {
     "requests-per-s": "throughput.requests_per_s",

@@ -6,7 +6,6 @@ from textual.binding import Binding
 from textual.containers import Container, Horizontal, Vertical
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from tui.screens.hands import Hands
 from tui.screens.layout import AREAS, PANELS, Stage, arrange
@@ -16,6 +15,7 @@ from tui.widgets.acceptance import Acceptance
 from tui.widgets.engine_state import BROKEN
 from tui.widgets.failure import FailureView
 from tui.widgets.header import Header
+from tui.widgets.keys import Keys
 from tui.widgets.kv import KvCache
 from tui.widgets.lever_list import LeverList
 from tui.widgets.levers import Levers
@@ -41,6 +41,7 @@ _KEYS = {
 class Dashboard(Screen[None]):
     """Draws the snapshot it is shown, and hands keys to `Hands`."""
 
+    AUTO_FOCUS = ""
     BINDINGS = [
         Binding("r", "hands('replay')", "replay", id="replay", tooltip="replay the recording on the running engine"),
         Binding("a", "hands('apply')", "apply", id="apply", tooltip="restart the engine with the pending levers"),
@@ -83,7 +84,7 @@ class Dashboard(Screen[None]):
                 yield Container(*panels, id="panels")
                 yield from (startup, failure, numbers, requests)
         yield from (runs, notice)
-        yield Footer(show_command_palette=True, compact=True)
+        yield Keys(id="keys")
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._begin)
@@ -91,15 +92,20 @@ class Dashboard(Screen[None]):
     def _begin(self) -> None:
         """The parts of the parts are there now: draw what came meanwhile."""
         self._begun = True
-        self.query_one(Levers).focus()
         self._arrange()
+        # The levers are where keys act; on a small screen the numbers come first.
+        self.query_one("#ttft" if self.has_class("-one") else "#levers").focus()
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw a snapshot; while paused it is only kept for the keys."""
         before, self._snapshot = self._snapshot, snapshot
+        if _offers(before) != _offers(snapshot):
+            self.refresh_bindings()
         if self._paused or not self._begun:
             return
-        if before is EMPTY or before.engine.state != snapshot.engine.state:
+        if before.engine.state != snapshot.engine.state:
+            self._tell_stage()
+        elif (before.run is None) != (snapshot.run is None):
             self._arrange()
         else:
             self._draw()
@@ -123,11 +129,18 @@ class Dashboard(Screen[None]):
             return "failure"
         return "startup" if engine.state in ("starting", "warming") else "panels"
 
+    def _tell_stage(self) -> None:
+        """An engine that starts or fails comes to the front, also where one area is shown at a time."""
+        if self._stage != "panels" and self.has_class("-one") and self._area not in PANELS:
+            self._area = PANELS[0]
+        self._arrange()
+
     def _arrange(self) -> None:
-        layout = arrange(self.size.width, self.size.height, self._stage, self._area, self._maximised)
+        layout = arrange(self.size.width, self.size.height, self._stage, self._area, self._maximised, self._snapshot.run is not None)
         for name in ("-wide", "-medium", "-narrow"):
             self.set_class(layout.size == name, name)
         self.set_class(layout.one, "-one")
+        self.set_class(self.size.height < 16, "-low")
         self.set_class(layout.two_line_header, "-two-lines")
         for name in ("middle", "centre", "panels", "startup", "failure", "numbers", *AREAS):
             self.query_one(f"#{name}").display = name in layout.shown
@@ -144,6 +157,14 @@ class Dashboard(Screen[None]):
                 self._area = node.id
 
     # Keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that would do nothing now are not offered."""
+        if action == "undo" or (action == "hands" and parameters == ("apply",)):
+            return bool(self._snapshot.pending)
+        if action == "hands" and parameters == ("cancel",):
+            return self._snapshot.run is not None
+        return bool(self._snapshot.runs) if action == "baseline" else True
 
     def action_hands(self, name: str) -> None:
         self.run_worker(getattr(self.hands, name)(), name=name, group="hands")
@@ -187,3 +208,8 @@ class Dashboard(Screen[None]):
     @on(LeverList.Set)
     def _set_lever(self, event: LeverList.Set) -> None:
         self.hands.set_lever(event.name, event.value)
+
+
+def _offers(snapshot: Snapshot) -> tuple[bool, bool, bool]:
+    """What decides which keys are offered."""
+    return bool(snapshot.pending), snapshot.run is not None, bool(snapshot.runs)

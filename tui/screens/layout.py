@@ -9,7 +9,7 @@ PANELS = ("ttft", "kv", "prefix", "acceptance")
 AREAS = (*PANELS, "levers", "runs", "requests")
 """In the order of the keys 1 to 7, and of tab."""
 
-WIDE, MEDIUM, TALL = 160, 100, 30
+WIDE, MEDIUM, TALL = 160, 110, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +22,22 @@ class Arrangement:
     shown: frozenset[str]
 
 
-def arrange(width: int, height: int, stage: Stage, area: str, maximised: bool) -> Arrangement:
-    """Everything that fits; under 100 x 30, or maximised, the area in hand alone, with the numbers where there is room."""
+def arrange(width: int, height: int, stage: Stage, area: str, maximised: bool, busy: bool) -> Arrangement:
+    """Everything that fits; under 110 x 30, or maximised, the area in hand alone, with the numbers where there is room."""
     size: Literal["-wide", "-medium", "-narrow"] = "-wide" if width >= WIDE else "-medium" if width >= MEDIUM else "-narrow"
     one = maximised or width < MEDIUM or height < TALL
     two_lines = width < MEDIUM and height >= 12
-    return Arrangement(size, one, two_lines, frozenset(_one(height, stage, area) if one else _all(height, stage)))
+    return Arrangement(size, one, two_lines, frozenset(_one(height, stage, area) if one else _all(height, stage, busy, area)))
 
 
-def _all(height: int, stage: Stage) -> set[str]:
+def _all(height: int, stage: Stage, busy: bool, area: str) -> set[str]:
     shown = {"middle", "centre", "levers", "runs", "numbers"}
     if stage != "panels":
         return shown | {stage}
     shown |= {"panels", *PANELS}
-    return shown | {"requests"} if height >= 34 else shown
+    # Without a replay the strip is empty; its rows serve the panels better unless there are plenty.
+    roomy = height >= 34 if busy or area == "requests" else height >= 44
+    return shown | {"requests"} if roomy else shown
 
 
 def _one(height: int, stage: Stage, area: str) -> set[str]:

@@ -4,9 +4,10 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import Screen
-from textual.widgets import Footer, RichLog, Static
+from textual.widgets import RichLog, Static
 
 from tui.session.snapshot import Snapshot
+from tui.widgets.keys import Keys
 from tui.widgets.log_tail import LogTail, severity
 from tui.widgets.panel import words
 from tui.widgets.plain import plain
@@ -31,7 +32,7 @@ class LogScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Static(id="log-title")
         yield RichLog(id="log-lines", max_lines=20_000, markup=False, highlight=False, wrap=False)
-        yield Footer()
+        yield Keys(id="keys")
 
     def show(self, snapshot: Snapshot) -> None:
         path = snapshot.engine.log_path

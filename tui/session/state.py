@@ -52,6 +52,7 @@ class EngineRecord:
     warnings: tuple[str, ...] = ()
     failure: tuple[str, str] | None = None  # what, mend
     memory_bytes: int | None = None
+    gpu_bytes: int | None = None
     scrape: Scrape | None = None  # the newest
 
 
@@ -78,6 +79,7 @@ class RunRecord:
     scrapes: list[Scrape] = field(default_factory=list)
     trace: Trace = field(default_factory=Trace)
     memory: list[tuple[float, int]] = field(default_factory=list)
+    gpu_memory: list[tuple[float, int]] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)  # the whole run event
     end: dict[str, Any] | None = None
     result: dict[str, Any] | None = None
@@ -237,9 +239,15 @@ def _scrape(state: State, event: Event) -> None:
 
 
 def _memory(state: State, event: Event) -> None:
-    state.engines[event["n"]].memory_bytes = event["bytes"]
-    if state.running is not None and state.runs[state.running].engine == event["n"]:
-        state.runs[state.running].memory.append((event["t"], event["bytes"]))
+    engine = state.engines[event["n"]]
+    engine.memory_bytes, engine.gpu_bytes = event["bytes"], event.get("gpu")
+    if state.running is None or state.runs[state.running].engine != event["n"]:
+        return
+    run = state.runs[state.running]
+    if engine.memory_bytes is not None:
+        run.memory.append((event["t"], engine.memory_bytes))
+    if engine.gpu_bytes is not None:
+        run.gpu_memory.append((event["t"], engine.gpu_bytes))
 
 
 def _run_end(state: State, event: Event) -> None:

@@ -76,8 +76,14 @@ class Watch:
         engine = self._host.engine
         if engine is None:
             return
-        used = await asyncio.to_thread(device.pss, engine.pids())
-        known = self._state.engines[self._host.number].memory_bytes
-        # Less than a megabyte is noise that would only grow the journal.
-        if used is not None and (known is None or abs(used - known) > 1 << 20):
-            self._emit("memory", n=self._host.number, bytes=used)
+        pids = engine.pids()
+        used = await asyncio.to_thread(device.pss, pids)
+        gpu = await asyncio.to_thread(device.gpu_used, pids)
+        record = self._state.engines[self._host.number]
+        if _differs(used, record.memory_bytes) or _differs(gpu, record.gpu_bytes):
+            self._emit("memory", n=self._host.number, bytes=used, gpu=gpu)
+
+
+def _differs(now: int | None, before: int | None) -> bool:
+    """Less than a megabyte is noise that would only grow the journal."""
+    return now is not None and (before is None or abs(now - before) > 1 << 20)

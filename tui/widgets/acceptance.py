@@ -6,9 +6,9 @@ from textual.content import Content
 
 from tui.session.snapshot import Points, Snapshot, Switch
 from tui.widgets import figures
-from tui.widgets.panel import Panel, flow, words
+from tui.widgets.panel import Panel, flow, told, words
 from tui.widgets.plain import plain
-from tui.widgets.plot import Series, draw
+from tui.widgets.plot import GUTTER, Series, draw
 from tui.widgets.timeline import Timeline
 
 _PARTS = " ▏▎▍▌▋▊▉"
@@ -42,18 +42,17 @@ class Acceptance(Panel):
             seen.lever_marks,
         )
 
-    def heading(self, view: View) -> Content:
-        method = f" · {plain(view.method, 24)}" if view.method else ""
+    def heading(self, view: View) -> list[Content]:
         if view.state != "on":
-            return words("Acceptance", (f" · {view.state}", "$dim"))
-        return words("Acceptance", (f"{method} · {figures.percent(view.rate)}" if view.rate is not None else method, "$dim"))
+            return [words("Acceptance"), words((view.state, "$dim"))]
+        return [words("Acceptance"), words((figures.percent(view.rate), "bold")), words((plain(view.method or "", 24), "$dim"))]
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         if view.state == "off":
-            return [words("speculation is off"), words(("nothing is proposed, nothing to accept", "$dim"))]
+            return told("speculation is off", width, "no token is proposed, so there is none to accept")
         if view.rate is None:
-            word = "speculation is on, nothing proposed yet" if view.state == "on" else "acceptance unknown: no metrics yet"
-            return [words((word, "$dim"))]
+            word = "speculation is on" if view.state == "on" else "acceptance unknown"
+            return told(word, width, "nothing proposed yet" if view.state == "on" else "no metrics from the engine yet")
         legend = flow(_figures(view), width)
         bars = _bars(view.per_position, width)
         room = height - len(legend)
@@ -63,7 +62,7 @@ class Acceptance(Panel):
         line = Timeline.of(view.window, view.marks)
         if room < 4 or line is None:
             return [*bars, *legend]
-        columns = width - 5
+        columns = width - GUTTER
         ticks = ((0.0, "  0 "), (1.0, "100%"))
         series = [Series(line.points(view.window, 2 * columns), "partial")]
         return [*draw(width, room, line.frame(1.0, ticks, columns), series), *bars, *legend]

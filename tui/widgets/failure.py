@@ -6,7 +6,7 @@ from textual.content import Content
 
 from tui.session.snapshot import EngineState, Snapshot
 from tui.widgets.engine_state import STATES
-from tui.widgets.log_tail import LogTail, severity
+from tui.widgets.log_tail import LogTail, log_lines
 from tui.widgets.panel import Panel, words
 from tui.widgets.plain import plain
 
@@ -16,6 +16,7 @@ class View:
     state: EngineState
     what: str
     mend: str
+    pending: bool
     log: tuple[str, ...]
 
 
@@ -29,13 +30,13 @@ class FailureView(Panel):
     def view(self, snapshot: Snapshot) -> View:
         engine = snapshot.engine
         if engine.failure is None:
-            return View(engine.state, "no cause was found in the log", "l shows the whole log", ())
+            return View(engine.state, "no cause was found in the log", "l shows the whole log", bool(snapshot.pending), ())
         self._tail.look(engine.log_path)
-        return View(engine.state, engine.failure.what, engine.failure.mend, tuple(self._tail.lines))
+        return View(engine.state, engine.failure.what, engine.failure.mend, bool(snapshot.pending), tuple(self._tail.lines))
 
-    def heading(self, view: View) -> Content:
+    def heading(self, view: View) -> list[Content]:
         glyph, word, style = STATES[view.state]
-        return words((f"{glyph} Engine {word}", style))
+        return [words((f"{glyph} engine {word}", style))]
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         lines = [
@@ -43,9 +44,9 @@ class FailureView(Panel):
             *words(("mend   ", "$dim"), plain(view.mend)).wrap(width),
         ]
         if height > len(lines) + 1:
-            lines += [Content(""), words(("R starts again · u drops the change · l shows the log", "$dim"))]
+            lines += [Content(""), words((f"R starts it again{' · u drops the change' if view.pending else ''} · l shows the log", "$dim"))]
         room = height - len(lines) - 1
         if room > 0 and view.log:
             lines.append(Content(""))
-            lines += [Content.styled(plain(line, width), severity(line) or "$dim") for line in view.log[-room:]]
+            lines += log_lines(view.log, width, room)
         return lines

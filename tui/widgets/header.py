@@ -45,17 +45,22 @@ class Header(Widget):
     def render(self) -> Content:
         width, height = self.content_size
         view = self._view
-        right = _engine(view)
-        if height < 2:
-            tail = _progress(view, min(_BAR_WIDEST, max(6, width // 8)))
-            right = Content.assemble(right, "   ", tail) if tail else right
-        left = _names(view.names, width - right.cell_length - 1)
-        gap = " " * max(1, width - left.cell_length - right.cell_length)
-        first = Content.assemble(left, gap, right).truncate(width)
-        if height < 2:
-            return first
-        second = _progress(view, max(6, min(_BAR_WIDEST, width - 50))) or Content.styled("no replay is running", "$dim")
-        return Content("\n").join((first, second.truncate(width, ellipsis=True)))
+        engine = _engine(view)
+        if height >= 2:
+            second = _longest(_progress(view, width // 3), width) or Content.styled("no replay is running", "$dim")
+            return Content("\n").join((_line(view.names, engine, width), second.truncate(width)))
+        tail = _longest(_progress(view, width // 8), width - engine.cell_length - 10)
+        return _line(view.names, Content.assemble(engine, "   ", tail) if tail else engine, width)
+
+
+def _line(names: tuple[str, ...], right: Content, width: int) -> Content:
+    left = _names(names, width - right.cell_length - 2)
+    gap = " " * max(1, width - left.cell_length - right.cell_length)
+    return Content.assemble(left, gap, right).truncate(width)
+
+
+def _longest(choices: list[Content], room: int) -> Content | None:
+    return next((choice for choice in choices if choice.cell_length <= room), None)
 
 
 def _view(snapshot: Snapshot, paused: bool) -> View:
@@ -94,9 +99,17 @@ def _engine(view: View) -> Content:
     return Content.assemble(*pause, (f"{glyph} {word}", style), (f" {view.age}" if view.age else "", "$dim"))
 
 
-def _progress(view: View, cells: int) -> Content | None:
+def _progress(view: View, cells: int) -> list[Content]:
+    """The replay's progress, the widest form first; nothing when none runs."""
     if view.run is None:
-        return None
+        return []
+    cells = max(6, min(_BAR_WIDEST, cells))
     full = round(view.share * cells)
-    bar = (("━" * full, "$primary"), ("─" * (cells - full), "$faint"))
-    return Content.assemble(("▶ ", "$primary"), f"{view.run} ", *bar, f" {view.tail}")
+    bar = Content.assemble(("━" * full, "$primary"), ("─" * (cells - full), "$faint"))
+    mark, count = ("▶ ", "$primary"), view.tail.split(" ")[0]
+    return [
+        Content.assemble(mark, f"{view.run} ", bar, f" {view.tail}"),
+        Content.assemble(mark, bar, f" {view.tail}"),
+        Content.assemble(mark, view.tail),
+        Content.assemble(mark, count),
+    ]

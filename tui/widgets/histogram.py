@@ -59,7 +59,8 @@ class LogAxis:
             if start >= free or not shown:
                 shown.append((self.column(value), label))
                 free = start + len(label) + 2
-        return tuple(shown)
+        at, label = shown[-1]
+        return (*shown[:-1], (at, f"{label} s"))
 
     def counts(self, values: Iterable[float], step: int) -> list[int]:
         """How many values in each bin of `step` cells."""

@@ -6,8 +6,8 @@ from textual.content import Content
 
 from tui.session.snapshot import Points, Snapshot
 from tui.widgets import figures
-from tui.widgets.panel import Panel, flow, words
-from tui.widgets.plot import Series, draw
+from tui.widgets.panel import Panel, flow, told, words
+from tui.widgets.plot import GUTTER, Series, draw
 from tui.widgets.timeline import Timeline
 
 _TOPS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
@@ -29,20 +29,20 @@ class KvCache(Panel):
         seen = snapshot.metrics
         return View(seen.kv_usage, seen.kv_peak, snapshot.engine.kv_cache_tokens, seen.preemptions, seen.lever_marks)
 
-    def heading(self, view: View) -> Content:
+    def heading(self, view: View) -> list[Content]:
         size = "pool size unknown" if view.pool_tokens is None else f"{figures.count(view.pool_tokens)} tokens"
-        return words("KV cache", (f" · {size}", "$dim"))
+        return [words("KV cache"), words((size, "$dim"))]
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         if not view.usage:
-            return [words(("usage unknown until a replay runs", "$dim"))]
-        legend = flow(_figures(view), width)
+            return told("usage unknown", width, "it is measured while a replay runs")
+        legend = flow(_figures(view, width), width)
         line = Timeline.of(view.usage, view.marks)
         room = height - len(legend)
         if room < 3 or line is None:
             return legend
         top = next(top for top in _TOPS if top >= min(1.0, (view.peak or 0) * 1.05))
-        columns = width - 5
+        columns = width - GUTTER
         ticks = ((0.0, "  0 "), (top / 2, f"{top * 50:>3.0f} "), (top, f"{top * 100:>3.0f}%")) if room > 4 else ((top, f"{top * 100:>3.0f}%"),)
         series = [Series(line.points(view.usage, 2 * columns), "cold", kind="area")]
         if view.peak is not None and room > 4:
@@ -50,10 +50,10 @@ class KvCache(Panel):
         return [*draw(width, room, line.frame(top, ticks, columns), series), *legend]
 
 
-def _figures(view: View) -> list[Content]:
+def _figures(view: View, width: int) -> list[Content]:
     now = next((value for _, value in reversed(view.usage) if value is not None), None)
     parts = [words(("now ", "$dim"), figures.percent(now)), words(("┄ peak ", "$dim"), figures.percent(view.peak))]
-    if view.peak is not None and view.pool_tokens is not None:
+    if view.peak is not None and view.pool_tokens is not None and width >= 56:
         parts[1] = words(parts[1], (f" = {figures.count(round(view.peak * view.pool_tokens))} tokens", "$dim"))
     preempted = "unknown" if view.preemptions is None else figures.count(view.preemptions)
     parts.append(words(("preempted ", "$dim"), (preempted, "bold $warning" if view.preemptions else "")))

@@ -13,6 +13,9 @@ from tui.widgets.panel import Panel, words
 from tui.widgets.plain import plain
 
 GROUPS = ("reuse", "scheduling", "memory", "speculation", "kernel")
+_WIDEST = 52
+"""Cells between which a row is still read across."""
+
 Row = str | LeverView  # a group's name, or a lever
 
 
@@ -102,8 +105,8 @@ class LeverList(Panel):
         cursor = max(0, min(self.cursor, len(levers) - 1))
         return View(levers, snapshot.engine.mismatches, cursor, self.has_focus)
 
-    def heading(self, view: View) -> Content:
-        return words("Levers")
+    def heading(self, view: View) -> list[Content]:
+        return [words("Levers")]
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         if not view.levers:
@@ -164,6 +167,7 @@ class LeverList(Panel):
 
 def _lines(lever: LeverView, width: int, at: bool, focused: bool, differs: bool) -> list[Content]:
     """One line, or two when title and value do not fit side by side."""
+    width = min(width, _WIDEST)
     head = words(("▸ " if at else "  ", "bold $primary"), plain(lever.title, width - 2))
     value = _value(lever, differs)
     back = "on $block-cursor-background" if focused else ""

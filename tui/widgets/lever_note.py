@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from textual.content import Content
-from textual.widget import Widget
 
 from tui.session.snapshot import LeverView, Snapshot
 from tui.widgets.lever_list import differs
+from tui.widgets.lines import Lines
 from tui.widgets.panel import words
 from tui.widgets.plain import plain
 
@@ -19,8 +19,8 @@ class View:
     mismatches: tuple[str, ...]
 
 
-class LeverNote(Widget):
-    """As high as its words need."""
+class LeverNote(Lines):
+    """Follows the cursor of the list, and the snapshot."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -43,11 +43,10 @@ class LeverNote(Widget):
         self._lever = lever.name
         self.show(self._snapshot)
 
-    def render(self) -> Content:
-        width = self.content_size.width
-        lines = [] if self._view.lever is None else _about(self._view.lever, self._view.mismatches)
-        lines += _state(self._view)
-        return Content("\n").join(part for line in lines for part in line.wrap(max(1, width)))
+    def lines(self, width: int) -> list[Content]:
+        said = [] if self._view.lever is None else _about(self._view.lever, self._view.mismatches)
+        state = _state(self._view)
+        return [part for line in (*state, *([Content("")] if said else []), *said) for part in line.wrap(width)]
 
 
 def _about(lever: LeverView, mismatches: tuple[str, ...]) -> list[Content]:
@@ -60,7 +59,7 @@ def _about(lever: LeverView, mismatches: tuple[str, ...]) -> list[Content]:
         lines.append(words(("+ ", "$success"), (plain(lever.gain, 300), "$dim")))
     if lever.cost:
         lines.append(words(("− ", "$error"), (plain(lever.cost, 300), "$dim")))
-    return [*lines, Content("")] if lines else []
+    return lines
 
 
 def _state(view: View) -> list[Content]:

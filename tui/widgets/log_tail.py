@@ -4,6 +4,9 @@ import os
 from collections import deque
 from pathlib import Path
 
+from textual.content import Content
+
+from tui.engine.startup import clean
 from tui.widgets.plain import plain
 
 _CHUNK = 256 * 1024
@@ -53,3 +56,9 @@ def severity(line: str) -> str:
     if "ERROR" in head or "CRITICAL" in head or "Traceback" in head or "Error:" in head:
         return "$error"
     return "$warning" if "WARNING" in head else ""
+
+
+def log_lines(lines: tuple[str, ...], width: int, most: int) -> list[Content]:
+    """The last `most` lines that say something, without the prefix that the engine gives each."""
+    said = [(text, severity(line) or "$dim") for line in lines if (text := clean(line).text.strip())]
+    return [Content.styled(plain(text, width), style) for text, style in said[-most:]]

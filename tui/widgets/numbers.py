@@ -1,40 +1,70 @@
 """The strip of numbers beside the panels: how busy, how fast, how well."""
 
+from dataclasses import dataclass
+
 from textual.content import Content
+from textual.geometry import Size
 
 from tui.session.snapshot import Points, Snapshot
 from tui.widgets import figures
 from tui.widgets.histogram import quantile
 from tui.widgets.panel import Panel, words
 
-Item = tuple[str, str, str]  # label, value, style of the value
 STALE_S = 5.0
 """Age of the newest scrape from which it is told."""
 
 
-class Numbers(Panel):
-    TELLS = "Requests and tokens of this replay; when none runs, of the last one."
+@dataclass(frozen=True, slots=True)
+class Item:
+    label: str
+    value: str
+    alarm: str = ""  # a style, where the number is bad news
+    room: int = 0  # cells kept for the value, so that a growing number moves nothing
 
-    can_focus = False
+    @property
+    def width(self) -> int:
+        return max(len(self.label), len(self.value), self.room)
+
+
+class Numbers(Panel, can_focus=False):
+    TELLS = "Requests and tokens of this replay; when none runs, of the last one."
 
     def view(self, snapshot: Snapshot) -> tuple[Item, ...]:
         return (*_requests(snapshot), *_speed(snapshot), *_engine(snapshot))
 
-    def heading(self, view: tuple[Item, ...]) -> Content:
-        return words("Now")
+    def heading(self, view: tuple[Item, ...]) -> list[Content]:
+        return [words("Now")]
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return 2 * len(_rows(self._view, width)) if self._view else 2
 
     def draw(self, view: tuple[Item, ...], width: int, height: int) -> list[Content]:
-        """Label over value; as many to a row as fit, all columns of one width."""
-        widest = max(max(len(label), len(value)) for label, value, _ in view)
-        per_row = max(1, min(len(view), (width + 2) // (widest + 2)))
-        per_row = -(-len(view) // -(-len(view) // per_row))  # even rows
-        cell = max(widest + 1, width // per_row)
+        """Label over value, the columns of all rows one under the other."""
+        rows = _rows(view, width)
+        widths = _widths(rows)
+        gap = min(6, (width - sum(widths)) // max(1, len(widths) - 1))
         lines = []
-        for start in range(0, len(view), per_row):
-            row = view[start : start + per_row]
-            lines.append(words(*((f"{label:<{cell}}", "$dim") for label, _, _ in row)))
-            lines.append(words(*((f"{value:<{cell}}", style) for _, value, style in row)))
+        for row in rows:
+            cells = [room + gap for room in widths]
+            pairs = list(zip(row, cells, strict=False))
+            lines.append(words(*((f"{item.label:<{cell}}", "$dim") for item, cell in pairs)).rstrip())
+            lines.append(words(*((f"{item.value:<{cell}}", f"bold {item.alarm}") for item, cell in pairs)).rstrip())
         return lines
+
+
+def _widths(rows: list[tuple[Item, ...]]) -> list[int]:
+    return [max(row[at].width for row in rows if at < len(row)) for at in range(len(rows[0]))]
+
+
+def _rows(view: tuple[Item, ...], width: int) -> list[tuple[Item, ...]]:
+    """As few rows as fit with a cell between the columns, evenly filled."""
+    for count in range(1, len(view) + 1):
+        per_row = -(-len(view) // count)
+        rows = [view[start : start + per_row] for start in range(0, len(view), per_row)]
+        widths = _widths(rows)
+        if sum(widths) + len(widths) - 1 <= width:
+            return rows
+    return [(item,) for item in view]
 
 
 def _requests(snapshot: Snapshot) -> tuple[Item, ...]:
@@ -44,34 +74,31 @@ def _requests(snapshot: Snapshot) -> tuple[Item, ...]:
         done, failed = figures.count(result.get("ok")), result.get("failed")
         running, waiting = snapshot.metrics.running, snapshot.metrics.waiting
     else:
-        done, failed = f"{run.ok} of {run.total}", run.failed
+        done, failed = f"{run.ok}/{run.total}", run.failed
         running, waiting = run.running, run.waiting
     return (
-        ("running", figures.count(running), "bold"),
-        ("waiting", figures.count(waiting), "bold"),
-        ("done", done, "bold"),
-        ("errors", figures.count(failed), "bold $error" if failed else "bold"),
+        Item("running", figures.count(running)),
+        Item("waiting", figures.count(waiting)),
+        Item("done", done, room=7),
+        Item("errors", figures.count(failed), "$error" if failed else ""),
     )
 
 
 def _speed(snapshot: Snapshot) -> tuple[Item, ...]:
     seen = snapshot.metrics
     return (
-        ("output tok/s", figures.rate(_last(seen.output_tokens_per_s)), "bold"),
-        ("prompt tok/s", figures.rate(_last(seen.prompt_tokens_per_s)), "bold"),
-        ("TPOT p50", figures.millis(_tpot(snapshot)), "bold"),
+        Item("out tok/s", figures.rate(_last(seen.output_tokens_per_s))),
+        Item("prompt tok/s", figures.rate(_last(seen.prompt_tokens_per_s))),
+        Item("TPOT", figures.millis(_tpot(snapshot)), room=6),
     )
 
 
 def _engine(snapshot: Snapshot) -> tuple[Item, ...]:
     seen = snapshot.metrics
-    items: tuple[Item, ...] = (
-        ("preempted", figures.count(seen.preemptions), "bold $warning" if seen.preemptions else "bold"),
-        ("engine memory", figures.size(snapshot.engine.memory_bytes), "bold"),
-    )
+    preempted = Item("preempted", figures.count(seen.preemptions), "$warning" if seen.preemptions else "")
     if seen.age_s is not None and seen.age_s > STALE_S:
-        items += (("metrics", f"{figures.age(seen.age_s)} old", "bold $warning"),)
-    return items
+        return (preempted, Item("metrics", f"{figures.age(seen.age_s)} old", "$warning"))
+    return (preempted, Item("memory", figures.size(snapshot.engine.memory_bytes), room=8))
 
 
 def _last(points: Points) -> float | None:

@@ -6,6 +6,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from tui.session.snapshot import Snapshot
+from tui.widgets.drawing import Drawing
 
 
 class Panel(Widget, can_focus=True):
@@ -24,17 +25,31 @@ class Panel(Widget, can_focus=True):
         if view == self._view:
             return
         self._view = view
-        title = self.heading(view)
+        self._entitle()
+        self.refresh()
+
+    def on_resize(self) -> None:
+        if self._view is not None:
+            self._entitle()
+
+    def _entitle(self) -> None:
+        """As many parts of the heading as fit the border, never a part of one."""
+        first, *rest = self.heading(self._view)
+        title = first
+        for part in rest:
+            longer = Content.assemble(title, (" · ", "$dim"), part)
+            if longer.cell_length > self.outer_size.width - 6:
+                break
+            title = longer
         if self.border_title != title.markup:
             self.border_title = title  # type: ignore[assignment]  # Content is taken as well, and is never parsed
-        self.refresh()
 
     def view(self, snapshot: Snapshot) -> Any:
         """What this panel shows, as something that compares; quantised to what can be seen."""
         raise NotImplementedError
 
-    def heading(self, view: Any) -> Content:
-        """The title in the border."""
+    def heading(self, view: Any) -> list[Content]:
+        """The title in the border, in parts; the last go first where there is no room."""
         raise NotImplementedError
 
     def draw(self, view: Any, width: int, height: int) -> list[Content]:
@@ -46,12 +61,18 @@ class Panel(Widget, can_focus=True):
         if self._view is None or width <= 0 or height <= 0:
             return Content("")
         lines = self.draw(self._view, width, height)
-        return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines[:height])
+        return Drawing([line.truncate(width, ellipsis=True) for line in lines[:height]])
 
 
 def words(*parts: str | tuple[str, str] | Content) -> Content:
     """One line of text pieces, each plain, or (text, style), or Content."""
     return Content.assemble(*parts)
+
+
+def told(text: str, width: int, more: str = "") -> list[Content]:
+    """Words instead of a drawing, wrapped; `more` is the quieter second sentence."""
+    lines = list(Content(text).wrap(width))
+    return lines + [line.stylize("$dim") for line in Content(more).wrap(width)] if more else lines
 
 
 def flow(parts: list[Content], width: int, gap: str = " · ") -> list[Content]:

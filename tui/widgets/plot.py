@@ -17,6 +17,9 @@ from textual.content import Content
 
 _PAINT = re.compile(r"\x1b\[([0-9;]*)m")
 
+GUTTER = 4
+"""Cells that the labels of the panels' y axes take."""
+
 XY = tuple[float, float | None]
 _x, _y = itemgetter(0), itemgetter(1)
 
@@ -40,6 +43,11 @@ class Frame:
     x_ticks: tuple[tuple[float, str], ...] = ()
     y_ticks: tuple[tuple[float, str], ...] = ()
     uprights: tuple[float, ...] = ()
+
+
+def load() -> None:
+    """Import plotext now, so that the first plot does not wait for it."""
+    _plotext()
 
 
 def decimate(points: Sequence[XY], low: float, high: float, buckets: int) -> tuple[XY, ...]:

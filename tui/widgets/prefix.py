@@ -6,8 +6,8 @@ from textual.content import Content
 
 from tui.session.snapshot import Points, Snapshot, Switch
 from tui.widgets import figures
-from tui.widgets.panel import Panel, flow, words
-from tui.widgets.plot import Series, draw
+from tui.widgets.panel import Panel, flow, told, words
+from tui.widgets.plot import GUTTER, Series, draw
 from tui.widgets.timeline import Timeline
 
 
@@ -27,26 +27,26 @@ class PrefixHits(Panel):
         seen = snapshot.metrics
         return View(seen.prefix_state, seen.prefix_window, seen.prefix_run, seen.prefix_ceiling, seen.lever_marks)
 
-    def heading(self, view: View) -> Content:
-        if view.state != "on":
-            return words("Prefix hits", (f" · {view.state}", "$dim"))
-        if view.run is None:
-            return words("Prefix hits", (" · on, nothing queried yet", "$dim"))
-        most = "" if view.ceiling is None else f" of {figures.percent(view.ceiling)} possible"
-        return words("Prefix hits", (f" · {figures.percent(view.run)}{most}", "$dim"))
+    def heading(self, view: View) -> list[Content]:
+        if view.state != "on" or view.run is None:
+            return [words("Prefix hits"), words((view.state, "$dim"))]
+        parts = [words("Prefix hits"), words((figures.percent(view.run), "bold"))]
+        if view.ceiling is not None:
+            parts[1] = words(parts[1], (f" of {figures.percent(view.ceiling)}", "$dim"))
+        return parts
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         if view.state == "off":
             return _off(view, width)
         if not any(value is not None for _, value in view.window) and view.run is None:
-            word = "prefix caching is on, nothing queried yet" if view.state == "on" else "hit rate unknown: no metrics yet"
-            return [words((word, "$dim"))]
+            word = "prefix caching is on" if view.state == "on" else "hit rate unknown"
+            return told(word, width, "nothing queried yet" if view.state == "on" else "no metrics from the engine yet")
         legend = flow(_figures(view), width)
         line = Timeline.of(view.window, view.marks)
         room = height - len(legend)
         if room < 3 or line is None:
             return legend
-        columns = width - 5
+        columns = width - GUTTER
         ticks = ((0.0, "  0 "), (0.5, " 50 "), (1.0, "100%")) if room > 4 else ((1.0, "100%"),)
         series = [Series(line.points(view.window, 2 * columns), "warm", kind="area")]
         if view.ceiling is not None:
@@ -55,10 +55,8 @@ class PrefixHits(Panel):
 
 
 def _off(view: View, width: int) -> list[Content]:
-    lines = [words("prefix caching is off")]
-    if view.ceiling is not None:
-        lines.append(words(("this recording could reuse ", "$dim"), figures.percent(view.ceiling)))
-    return lines
+    more = "" if view.ceiling is None else f"this recording could reuse {figures.percent(view.ceiling)} of its prompt tokens"
+    return told("prefix caching is off", width, more)
 
 
 def _figures(view: View) -> list[Content]:

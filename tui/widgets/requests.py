@@ -31,10 +31,10 @@ class Requests(Panel):
             return View((), 0.0, False)
         return View(run.in_flight, round(run.elapsed_s * 4) / 4 if run.in_flight else 0.0, True)
 
-    def heading(self, view: View) -> Content:
-        shown = (" · ", "$dim"), ("▒ queued ", "$unknown"), ("█ prefill ", "$cold"), ("░ decode", "$warm")
-        number = f" · {len(view.requests)} in flight" if view.requests else ""
-        return words("Requests", (number, "$dim"), *shown)
+    def heading(self, view: View) -> list[Content]:
+        legend = words(("▒ queued ", "$unknown"), ("█ prefill ", "$cold"), ("░ decode", "$warm"))
+        number = [words((f"{len(view.requests)} in flight", "$dim"))] if view.requests else []
+        return [words("Requests"), *number, legend]
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         if not view.requests:

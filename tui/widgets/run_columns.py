@@ -1,7 +1,7 @@
 """The columns of the runs table, each a declaration: what it shows of a vtune.run/1 result, and when it gives way."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tui.session.snapshot import RunView
@@ -39,7 +39,7 @@ def _change(run: RunView) -> str:
 
 COLUMNS: tuple[Column, ...] = (
     Column("number", "#", lambda run: str(run.number), 3, 0),
-    Column("change", "change", _change, 24, 0, right=False),
+    Column("change", "change", _change, 22, 0, right=False),
     Column("n", "n", lambda run: figures.count(_part(run, "requests", "ok")), 5, 3),
     Column("cold", "TTFT cold s", lambda run: figures.pair(_part(run, "ttft_s", "cold")), 13, 1),
     Column("warm", "TTFT warm s", lambda run: figures.pair(_part(run, "ttft_s", "warm")), 13, 0),
@@ -54,8 +54,9 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def fitting(width: int) -> tuple[Column, ...]:
-    """The columns that fit `width` cells (each takes one more for its gap), the least wanted left out."""
+    """The columns that fit `width` cells (each takes one more for its gap), the least wanted left out; what is left over goes to the change."""
     shown = list(COLUMNS)
     while sum(column.width + 2 for column in shown) > width and any(column.rank for column in shown):
         shown.remove(max(reversed(shown), key=lambda column: column.rank))
-    return tuple(shown)
+    spare = width - sum(column.width + 2 for column in shown)
+    return tuple(replace(column, width=column.width + max(0, min(spare, 30))) if column.key == "change" else column for column in shown)

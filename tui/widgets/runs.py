@@ -6,13 +6,14 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.coordinate import Coordinate
-from textual.widgets import DataTable, Static
+from textual.widgets import DataTable
 
 from tui.session.snapshot import RunView, Snapshot
 from tui.widgets import figures
-from tui.widgets.panel import flow, words
+from tui.widgets.panel import words
 from tui.widgets.plain import plain
-from tui.widgets.run_columns import Column, fitting
+from tui.widgets.run_columns import COLUMNS, Column, fitting
+from tui.widgets.run_detail import RunDetail
 
 _RATIOS = (
     ("ttft_s.cold.p50", "TTFT cold p50"),
@@ -38,7 +39,7 @@ class Runs(Vertical):
 
     def compose(self) -> ComposeResult:
         yield DataTable(id="run-table", cursor_type="row", zebra_stripes=False, cell_padding=1)
-        yield Static(id="run-detail")
+        yield RunDetail(id="run-detail")
 
     def show(self, snapshot: Snapshot) -> None:
         if snapshot.runs != self._runs:
@@ -82,14 +83,13 @@ class Runs(Vertical):
     @on(DataTable.RowHighlighted)
     def _detail(self) -> None:
         run = self.selected
-        detail = self.query_one("#run-detail", Static)
+        detail = self.query_one(RunDetail)
         if run is None:
-            detail.update(words(("no run yet · r replays the recording", "$dim")))
+            detail.tell("", [words(("no run yet · r replays the recording", "$dim"))], [])
             return
-        width = max(20, self.size.width - 4)
-        lines = [words(plain(run.verdict, 300))] if run.verdict else []
-        lines += flow(_ratios(run), width)
-        detail.update(Content("\n").join(lines[:2]))
+        hidden = [column for column in COLUMNS if column.key not in {shown.key for shown in self._columns}]
+        parts = [words((f"{column.label} ", "$dim"), column.cell(run)) for column in hidden]
+        detail.tell(plain(run.verdict, 300) if run.verdict else "", _ratios(run), parts if self.size.width < 100 else [])
 
 
 def _cell(column: Column, run: RunView, style: str) -> Text:

@@ -8,7 +8,7 @@ from textual.content import Content
 from tui.session.snapshot import EngineState, EngineView, PhaseView, Snapshot
 from tui.widgets import figures
 from tui.widgets.engine_state import STATES
-from tui.widgets.log_tail import LogTail, severity
+from tui.widgets.log_tail import LogTail, log_lines
 from tui.widgets.panel import Panel, words
 from tui.widgets.plain import plain
 
@@ -35,9 +35,9 @@ class Startup(Panel):
         elapsed = max(0, int(snapshot.now - engine.since)) if engine.since else 0
         return View(engine.state, elapsed, _whole(engine), engine.estimate_s, tuple(self._tail.lines))
 
-    def heading(self, view: View) -> Content:
+    def heading(self, view: View) -> list[Content]:
         _, word, _ = STATES[view.state]
-        return words(f"Engine · {word}")
+        return [words(f"Engine {word}")]
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         lines = [_summary(view, width), Content("")] if height > 8 else [_summary(view, width)]
@@ -45,7 +45,7 @@ class Startup(Panel):
         room = height - len(lines) - 2
         if room > 0 and view.log:
             lines += [Content(""), words(("last log lines · l shows the log", "$dim"))]
-            lines += [Content.styled(plain(line, width), severity(line) or "$dim") for line in view.log[-room:]]
+            lines += log_lines(view.log, width, room)
         return lines
 
 

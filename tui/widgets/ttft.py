@@ -11,8 +11,8 @@ from tui.traffic.tick import Finished
 from tui.widgets import figures
 from tui.widgets.histogram import LogAxis, p95, quantile
 from tui.widgets.look import GLYPHS
-from tui.widgets.panel import Panel, flow, words
-from tui.widgets.plot import Frame, Series, draw
+from tui.widgets.panel import Panel, flow, told, words
+from tui.widgets.plot import GUTTER, Frame, Series, draw
 
 Times = tuple[float, ...]  # sorted, seconds
 
@@ -46,57 +46,68 @@ class Ttft(Panel):
             return View(run.number, classes)
         return View(run.number, classes, base.number, _times(base.finished))
 
-    def heading(self, view: View) -> Content:
+    def heading(self, view: View) -> list[Content]:
         if view.number is None:
-            return words("TTFT")
-        base = f" · ┊ baseline {len(view.baseline)}" if view.baseline else ""
-        return words("TTFT", (f" · run {view.number}: {view.n}{base}", "$dim"))
+            return [words("TTFT")]
+        parts = [words("TTFT"), words((f"run {view.number}", "$dim")), words((f"n {view.n}", "$dim"))]
+        if view.baseline:
+            parts[2] = words((f"n {view.n}, baseline {len(view.baseline)}", "$dim"))
+        return parts
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         if not view.n:
-            text = "no request has its first token yet" if view.number else "r replays the recording"
-            return [words((text, "$dim"))]
-        legend = self._legend(view, width)
+            return told("no first token yet", width) if view.number else told("nothing measured yet", width, "r replays the recording")
+        legend = _legend(view, width)
+        if height - len(legend) < 6:
+            legend = _short_legend(view, width)
         room = height - len(legend)
         if room < 4:
             return legend[:height]
         return [*_histogram(view, width, room), *legend]
 
-    def _legend(self, view: View, width: int) -> list[Content]:
-        rows = [_row(GLYPHS[reuse], reuse, times, f"${reuse}") for reuse, times in view.classes]
-        if view.baseline:
-            rows.append(_row("┊", "baseline", view.baseline, "$baseline"))
-        return flow(rows, width, "   ") if width >= 2 * max(row.cell_length for row in rows) + 3 else rows
+
+def _legend(view: View, width: int) -> list[Content]:
+    rows = [_row(GLYPHS[reuse], reuse, times, f"${reuse}", width) for reuse, times in view.classes]
+    if view.baseline:
+        rows.append(_row("┄", "baseline", view.baseline, "$baseline", width))
+    return flow(rows, width, "   ")
 
 
-def _row(glyph: str, name: str, times: Times, style: str) -> Content:
+def _short_legend(view: View, width: int) -> list[Content]:
+    rows = [(GLYPHS[reuse], reuse, times, f"${reuse}") for reuse, times in view.classes]
+    rows += [("┄", "baseline", view.baseline, "$baseline")] if view.baseline else []
+    parts = []
+    for glyph, name, times, style in rows:
+        tail = p95(times)
+        high = "" if tail is None else f"/{figures.seconds(tail, unit=False)}"
+        parts.append(words((f"{glyph} {name} ", style), figures.seconds(quantile(times, 0.5), unit=False), high, (" s", "$dim")))
+    return flow(parts, width)
+
+
+def _row(glyph: str, name: str, times: Times, style: str, width: int) -> Content:
     tail = p95(times)
-    return words(
-        (f"{glyph} {name:<8}", style),
-        (f"{len(times):>4}  ", "$dim"),
-        ("p50 ", "$dim"),
-        f"{figures.seconds(quantile(times, 0.5), unit=False):>5} ",
-        ("p95 ", "$dim"),
-        f"{figures.FEW if tail is None else figures.seconds(tail, unit=False):>5}",
-        (" s", "$dim"),
-    )
+    p50 = f"{figures.seconds(quantile(times, 0.5), unit=False):>4}"
+    high = f"{figures.FEW if tail is None else figures.seconds(tail, unit=False):>4}"
+    head = (f"{glyph} {name:<8}", style)
+    if width < 38:
+        return words(head, (f"{len(times):>4} ", "$dim"), p50, (" / ", "$dim"), high)
+    return words(head, (f"{len(times):>4}   p50 ", "$dim"), p50, ("  p95 ", "$dim"), high, (" s", "$dim"))
 
 
 def _histogram(view: View, width: int, height: int) -> list[Content]:
     everything = [time for _, times in view.classes for time in times] + list(view.baseline)
-    gutter = 4
-    axis = LogAxis.around(everything, width - gutter)
+    axis = LogAxis.around(everything, width - GUTTER)
     step = 1 if view.n >= 400 else 2 if view.n >= 80 else 3
-    rows = height - 2  # the marks above, the ticks below
+    rows = height - 1  # the ticks below
     stacks = [(reuse, axis.counts(times, step)) for reuse, times in view.classes]
     base = axis.counts(view.baseline, step) if view.baseline else []
     totals = [sum(column) for column in zip(*(counts for _, counts in stacks), strict=True)]
     top = _round_up(max((*totals, *base)))
-    series = [*_bars(stacks, rows / top, step, axis.columns), *_outline(base, rows / top, step, axis.columns)]
-    y_ticks = [(rows * top_share, f"{round(top * top_share):>{gutter - 1}} ") for top_share in (0.5, 1)]
-    frame = Frame((0, axis.columns - 1), (1, max(rows, 2)), axis.ticks(), tuple(y_ticks if rows > 3 else y_ticks[1:]))
-    plot = draw(width, rows + 1, frame, series)
-    return [_marks(view, axis, gutter), *plot]
+    bars = rows - 1  # the marks above
+    series = [*_bars(stacks, bars / top, step, axis.columns), *_outline(base, bars / top, step, axis.columns), *_marks(view, axis, rows)]
+    y_ticks = [(bars * share, f"{round(top * share):>{GUTTER - 1}} ") for share in (0.5, 1)]
+    frame = Frame((0, axis.columns - 1), (1, rows), axis.ticks(), tuple(y_ticks if bars > 3 else y_ticks[1:]))
+    return draw(width, height, frame, series)
 
 
 def _round_up(most: int) -> int:
@@ -134,13 +145,11 @@ def _outline(base: list[int], scale: float, step: int, columns: int) -> list[Ser
     return [Series(points, "baseline", "┄", "points")] if points else []
 
 
-def _marks(view: View, axis: LogAxis, gutter: int) -> Content:
+def _marks(view: View, axis: LogAxis, top: int) -> list[Series]:
     """▾ at the p50 and ▿ at the p95 of each class, in its colour."""
-    cells: dict[int, tuple[str, str]] = {}
+    series = []
     for reuse, times in view.classes:
-        if (tail := p95(times)) is not None:
-            cells[axis.column(tail)] = ("▿", f"${reuse}")
-        if (middle := quantile(times, 0.5)) is not None:
-            cells[axis.column(middle)] = ("▾", f"${reuse}")
-    line = [cells.get(column, (" ", "")) for column in range(axis.columns)]
-    return words(" " * gutter, *line)
+        for glyph, value in (("▿", p95(times)), ("▾", quantile(times, 0.5))):
+            if value is not None:
+                series.append(Series(((float(axis.column(value)), float(top)),), reuse, glyph, "points"))
+    return series

@@ -125,7 +125,7 @@ def _engine(engine: EngineRecord | None) -> dict[str, Any]:
 def _memory(run: RunRecord) -> dict[str, Any]:
     return {
         "engine_pss_peak_bytes": max((used for _, used in run.memory), default=None),
-        "gpu_used_bytes": None,
+        "gpu_used_bytes": max((used for _, used in run.gpu_memory), default=None),
     }
 
 

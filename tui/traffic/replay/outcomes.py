@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 from tui.traffic.http.parser import ResponseParser
@@ -42,9 +43,7 @@ async def settle(
     if whole:
         _read_whole(parsed, answer, ending.ended_ns)
     status, kind, words = _judge(parsed, ending, answer)
-    text = _sound("".join(parsed.text))
-    reasoning = _sound("".join(parsed.reasoning))
-    stamps = [] if whole else parsed.content_ns
+    text, words_kept = _words(parsed, status == "ok", keep_text)
     outcome = Outcome(
         id=request.id,
         group=request.group,
@@ -52,24 +51,40 @@ async def settle(
         due_s=_seconds(due_ns, origin_ns),
         sent_s=None if answer.sent is None else _seconds(answer.sent, origin_ns),
         connect_s=connect_s,
-        ttft_s=_seconds(stamps[0], due_ns) if stamps else None,
         e2e_s=_seconds(parsed.content_ns[-1], due_ns) if parsed.content_ns else None,
-        decode_s=_seconds(stamps[-1], stamps[0]) if stamps else None,
-        chunks=len(stamps),
-        coalesced=sum(1 for a, b in zip(stamps, stamps[1:], strict=False) if a == b),
-        itl_s=tuple(_seconds(b, a) for a, b in zip(stamps, stamps[1:], strict=False)),
         finish_reason=parsed.finish_reason,
         http_status=head.status if head else None,
         error_kind=kind,
         error=words,
-        text=text if keep_text and (text or status == "ok") else None,
-        reasoning=reasoning if keep_text and reasoning else None,
-        tool_calls=parsed.tool_calls if keep_text else None,
-        text_sha256=_digest(reasoning, text, parsed.tool_calls) if status == "ok" else None,
+        **_chunks([] if whole else parsed.content_ns, due_ns),
+        **words_kept,
         **_usage(parsed.usage or {}),
         **_engine(parsed.metrics or {}),
     )
     return outcome, text
+
+
+def _chunks(stamps: list[int], due_ns: int) -> dict[str, Any]:
+    """What the times of the content events say; nothing for an answer that came whole."""
+    gaps = [later - earlier for earlier, later in pairwise(stamps)]
+    return {
+        "ttft_s": _seconds(stamps[0], due_ns) if stamps else None,
+        "decode_s": _seconds(stamps[-1], stamps[0]) if stamps else None,
+        "chunks": len(stamps),
+        "coalesced": gaps.count(0),  # events of one read share its time
+        "itl_s": tuple(_seconds(gap, 0) for gap in gaps),
+    }
+
+
+def _words(parsed: Parsed, ok: bool, keep: bool) -> tuple[str, dict[str, Any]]:
+    text, reasoning = _sound("".join(parsed.text)), _sound("".join(parsed.reasoning))
+    kept = {
+        "text": text if keep and (text or ok) else None,
+        "reasoning": reasoning if keep and reasoning else None,
+        "tool_calls": parsed.tool_calls if keep else None,
+        "text_sha256": _digest(reasoning, text, parsed.tool_calls) if ok else None,
+    }
+    return text, kept
 
 
 def _digest(*parts: str | None) -> str:
