@@ -1,0 +1,20 @@
+"""A widget that is as high as its lines need at the width it gets."""
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.widget import Widget
+
+from tui.widgets.drawing import Drawing
+
+
+class Lines(Widget):
+    """Subclasses give `lines`; a change of what they say calls `refresh(layout=True)`."""
+
+    def lines(self, width: int) -> list[Content]:
+        raise NotImplementedError
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self.lines(max(1, width)))
+
+    def render(self) -> Content:
+        return Drawing(self.lines(max(1, self.content_size.width)))
