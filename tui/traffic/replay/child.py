@@ -31,8 +31,16 @@ _PR_SET_PDEATHSIG = 1
 
 def main() -> int:
     _outlive_nobody()
-    line = sys.stdin.buffer.raw.readline()  # type: ignore[attr-defined]
+    line = _first_line(sys.stdin.fileno())
     return asyncio.run(_replay(ReplaySpec(**json.loads(line)))) if line else Exit.INTERRUPTED
+
+
+def _first_line(fd: int) -> bytes:
+    """Read no further than that line: what follows belongs to _Control."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(fd, 1)):
+        line += byte
+    return line
 
 
 def _outlive_nobody() -> None:

@@ -156,7 +156,7 @@ def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _usage(usage: dict[str, Any]) -> dict[str, int | None]:
+def _usage(usage: dict[str, Any]) -> dict[str, Any]:
     details = usage.get("prompt_tokens_details")
     return {
         "prompt_tokens": _count(usage.get("prompt_tokens")),

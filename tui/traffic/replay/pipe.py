@@ -54,7 +54,7 @@ class TickPipe:
         loop = asyncio.get_running_loop()
         while self._rest and not self.broken:
             ready: asyncio.Future[None] = loop.create_future()
-            loop.add_writer(self._fd, lambda future=ready: future.done() or future.set_result(None))
+            loop.add_writer(self._fd, _set, ready)
             try:
                 await ready
             finally:
@@ -73,3 +73,8 @@ class TickPipe:
                 return
             except OSError:
                 self.broken, self._rest = True, b""
+
+
+def _set(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)

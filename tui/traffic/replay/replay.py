@@ -23,6 +23,8 @@ from tui.traffic.replay.child import main
 sys.exit(main())
 """
 
+_TOLD = ("kind", "total", "ok", "failed", "cancelled", "duration_s", "fidelity")  # of the run file's end line
+
 EndKind = Literal["done", "drained", "cancelled", "failed-fast", "orphaned", "died"]
 
 
@@ -158,14 +160,11 @@ class Replay:
         path = Path(self.spec.out_path)
         end = read_end(path)
         if end is not None and code == 0:
-            counts = {
-                name: end[name] for name in ("kind", "total", "ok", "failed", "cancelled", "duration_s", "fidelity")
-            }
-            return ReplayEnd(**counts)
+            return ReplayEnd(**{name: end[name] for name in _TOLD})
         words = _tail(self._stderr) or (f"signal {-code}" if code < 0 else f"exit code {code}")
         header, outcomes, _ = read_outcomes(path)
-        count = {status: sum(o.status == status for o in outcomes) for status in ("ok", "failed", "cancelled")}
-        return ReplayEnd("died", int(header.get("total", len(outcomes))), **count, error=words)
+        ok, failed, cancelled = (sum(o.status == s for o in outcomes) for s in ("ok", "failed", "cancelled"))
+        return ReplayEnd("died", int(header.get("total", len(outcomes))), ok, failed, cancelled, error=words)
 
 
 def _tail(file: Any) -> str:
