@@ -216,3 +216,21 @@ async def test_no_text_keeps_hashes_only(make):
     rows = [json.loads(line) for line in (session.folder / "run-1.jsonl").read_text().splitlines()]
     answers = [row for row in rows if row.get("status") == "ok"]
     assert answers and all("text" not in row and row["text_sha256"] for row in answers)
+
+
+@pytest.mark.parametrize("setting", ["engine.env.HF_TOKEN=hf_abcdefghijkl", "raw.api-key=sk-qrstuvwxyz"])
+async def test_a_secret_in_a_profile_is_refused(make, setting):
+    with pytest.raises(VtuneError) as refusal:
+        make(setting)
+    assert "abcdefg" not in refusal.value.what + refusal.value.mend
+    assert "qrstuvw" not in refusal.value.what + refusal.value.mend
+
+
+async def test_an_api_key_is_sent_and_not_stored(make, monkeypatch):
+    monkeypatch.setenv("VTUNE_API_KEY", "sk-qrstuvwxyz")
+    async with serving("--enable-prefix-caching") as standin:
+        session = make(attach_to=standin.url)
+        await session.start()
+        assert (await measured(session))["requests"]["ok"] == 6
+        await session.close()
+    assert all("sk-qrstuvwxyz" not in path.read_text() for path in session.folder.iterdir())

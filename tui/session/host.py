@@ -14,6 +14,7 @@ from tui.engine.keeper import Keeper
 from tui.engine.launch import Launch
 from tui.engine.process import Engine
 from tui.errors import VtuneError
+from tui.session import secrets
 
 
 class Emit(Protocol):
@@ -44,7 +45,7 @@ class Host:
         self.launch, self.applied = launch, None
         log = self._folder / f"engine-{number}.log"
         known = startup.estimate(profile, kind)
-        self._emit("launch", n=number, state="starting", argv=launch.argv, env=_told(launch.env), python=launch.python,
+        self._emit("launch", n=number, state="starting", argv=secrets.argv(launch.argv), env=_told(launch.env), python=launch.python,
                    url=launch.url, model=launch.model, asked=launch.asked, log=log.name, start_kind=kind,
                    estimate_s=round(sum(known.values()), 1) if known else None)  # fmt: skip
         self.engine = engine = Engine(launch, await self._keep(), log, lambda event: self._hear(number, event))
@@ -128,4 +129,4 @@ class Host:
 
 def _told(env: Mapping[str, str]) -> dict[str, str]:
     """The environment as another engineer would set it: without the mark by which the keeper knows its own."""
-    return {name: value for name, value in env.items() if name != "VTUNE_LAUNCH"}
+    return {name: value for name, value in secrets.env(env).items() if name != "VTUNE_LAUNCH"}

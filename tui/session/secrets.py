@@ -1,4 +1,4 @@
-"""Keys and passwords stay out of what is handed on: results and reports, not the private session folder."""
+"""Keys and passwords are stored nowhere: not in the journal, so not in results and reports either."""
 
 import re
 from collections.abc import Iterable, Mapping

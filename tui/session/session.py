@@ -6,9 +6,10 @@ a frozen `Snapshot` is made of it on a fixed tick. The screen and the command li
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ from tui.engine.profile_set import with_settings
 from tui.engine.settings import Profile
 from tui.errors import Exit, VtuneError
 from tui.session import attach as attached
-from tui.session import views
+from tui.session import secrets, views
 from tui.session.folder import header, new_folder
 from tui.session.host import Host
 from tui.session.journal import Journal
@@ -58,7 +59,10 @@ class Session:
         paths.private_dir(self.folder)
         self._journal = Journal(self.folder, header(self.folder.name))
         self.state = State(header=self._journal.header)
-        self._client = httpx.AsyncClient(trust_env=False)
+        key = os.environ.get(attached.API_KEY) if attach else None
+        self._client = httpx.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {key}"} if key else None)
+        if key:
+            self.traffic = replace(self.traffic, api_key_env=attached.API_KEY)
         self.host = Host(self.emit, self.folder, self._client)
         self.watch = Watch(self.emit, self.state, self._client, self.host)
         self.runner = Runner(self.emit, self.state, self.folder, self._client, self.host, self.watch.scrape_now)
@@ -73,8 +77,8 @@ class Session:
 
     def _open(self, asked: dict[str, str]) -> None:
         profile, traffic = self.profile, self.traffic
-        self.emit("profile", name=profile.name, path=str(profile.path or ""), text=profile.source_text,
-                  model=profile.engine.model, levers=asked, settings=list(profile.settings), attach=self._attach,
+        self.emit("profile", name=profile.name, path=str(profile.path or ""), text=secrets.yaml(profile.source_text),
+                  model=profile.engine.model, levers=asked, settings=secrets.settings(profile.settings), attach=self._attach,
                   targets=[asdict(target) for target in profile.targets])  # fmt: skip
         self.emit("recording", name=traffic.recording.name, sha256=traffic.recording.sha256,
                   requests=len(traffic.recording.requests), path=str(traffic.recording.path),
@@ -144,6 +148,7 @@ class Session:
         def say(line: str) -> None:
             loop.call_soon_threadsafe(self.notice, "info", line)
 
+        say("looking for vLLM and asking it for its flags")
         launch = await asyncio.to_thread(_launch_of, profile, say)
         try:
             await self.host.start(launch, profile.name)

@@ -1,0 +1,65 @@
+"""Make the pictures of the README from a real session on the real engine: ``.venv/bin/python docs/pictures.py``.
+
+Runs the demo profile through prefix caching on and off with the first requests of the shipped recording, and
+writes what the screen shows as SVG beside this file.
+"""
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from tui.app import VtuneApp
+from tui.engine import profile
+from tui.session.late import LateSession
+from tui.session.traffic import traffic_of
+
+REQUESTS = 14
+SIZE = (160, 46)
+HERE = Path(__file__).parent
+
+
+async def until(pilot, wanted) -> None:
+    while not wanted(pilot.app._newest):
+        if pilot.app._newest.engine.state in ("failed", "died"):
+            raise SystemExit(str(pilot.app._newest.engine.failure))
+        await pilot.pause(0.1)
+
+
+async def picture(pilot, name: str) -> None:
+    await pilot.pause(0.5)
+    (HERE / f"{name}.svg").write_text(pilot.app.export_screenshot(title="vtune"))
+    print(f"{name}.svg", file=sys.stderr)
+
+
+async def main() -> None:
+    demo = profile.load("demo")
+    with tempfile.TemporaryDirectory() as folder:
+        traffic = traffic_of(demo, "rag-handbook", pace="closed:2", limit=REQUESTS)
+        app = VtuneApp(LateSession(demo, traffic, Path(folder) / "session"))
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda s: len(s.engine.phases) >= 3)
+            await picture(pilot, "starting")
+            await until(pilot, lambda s: s.engine.state == "ready")
+            await pilot.press("space")
+            await until(pilot, lambda s: bool(s.pending))
+            await pilot.press("a")
+            await until(pilot, lambda s: s.engine.state == "ready" and not s.pending)
+            await pilot.press("r")
+            await until(pilot, lambda s: len(s.runs) == 1)
+            await pilot.press("space")
+            await until(pilot, lambda s: bool(s.pending))
+            await pilot.press("a")
+            await until(pilot, lambda s: s.engine.state == "ready" and not s.pending)
+            await pilot.press("r")
+            await until(pilot, lambda s: s.run is not None and s.run.ok >= REQUESTS - 3)
+            await picture(pilot, "replaying")
+            await until(pilot, lambda s: len(s.runs) == 2)
+            await picture(pilot, "dashboard")
+            await pilot.press("q")
+            while app.is_running:
+                await pilot.pause(0.1)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
