@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import write_recording
+from made import write_recording
 
 from tui.cli import main
 

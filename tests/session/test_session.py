@@ -6,7 +6,7 @@ import os
 import stat
 
 import pytest
-from conftest import write_recording
+from made import write_recording
 from standin.fixture import serving
 
 from tui.engine import profile as profiles
