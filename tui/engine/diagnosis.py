@@ -35,13 +35,13 @@ _WRAPPERS = re.compile(
 )
 
 
-def read_log(path: Path) -> str:
-    """The text of a log, its middle left out where it is long; empty if it can't be read."""
+def read_log(path: Path, offset: int = 0) -> str:
+    """The text of a log from `offset` on, its middle left out where it is long; empty if it can't be read."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
-            file.seek(0)
-            if size <= _READ_BYTES:
+            file.seek(offset)
+            if size - offset <= _READ_BYTES:
                 return file.read().decode("utf-8", "replace")
             start = file.read(_READ_BYTES // 2)
             file.seek(size - _READ_BYTES // 2)
