@@ -98,7 +98,8 @@ def loaded(code: str) -> set[str]:
 @pytest.mark.parametrize(
     ("code", "never"),
     [
-        ("import tui.session.session, tui.commands.replay", {"textual", "plotext", "vllm", "torch"}),  # not rich: httpx loads it
+        # rich is not on the list: httpx loads it where it is installed.
+        ("import tui.session.session, tui.commands.replay", {"textual", "plotext", "vllm", "torch"}),
         ("import tui.traffic.replay.child", {"textual", "httpx", "yaml", "numpy", "vllm", "torch"}),
         ("import tui.cli", {"textual", "httpx", "yaml", "numpy", "plotext"}),
         ("import tui.app", {"vllm", "torch"}),

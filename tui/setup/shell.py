@@ -12,7 +12,7 @@ from pathlib import Path
 
 _BEAT_S = 20.0  # between two signs of life where lines can't be rewritten
 _TELLING = re.compile(
-    r"^\s*(Collecting|Downloading|Using cached|Building|Installing|Preparing|Processing|Obtaining) ?(.*)"
+    r"^\s*(fetching|turning|Collecting|Downloading|Using cached|Building|Installing|Preparing|Processing|Obtaining) ?(.*)"
 )
 
 
