@@ -12,6 +12,7 @@ from tui.engine.diagnosis import Diagnosis, diagnose
 from tui.engine.keeper import Child, Ending, Keeper
 from tui.engine.launch import Launch
 from tui.engine.readiness import EngineFailed, Readiness
+from tui.engine.startup import Phases
 from tui.engine.warm import Starters, WarmRefused, environment
 from tui.errors import Exit, VtuneError
 
@@ -46,7 +47,7 @@ class Engine:
         self.state = "none"
         self.start_kind = "plain"  # or warm; known once `start` has returned
         self.start_s: float | None = None  # from `start` to the first real token, a failed warm start included
-        self.phase_s: dict[str, float] = {}  # seconds per phase of the start that succeeded
+        self.phases = Phases()  # of the newest attempt
         self.died: asyncio.Future[Diagnosis] = asyncio.get_running_loop().create_future()
         self._keeper = keeper
         self._on_event = on_event
@@ -111,9 +112,8 @@ class Engine:
         attempt = Readiness(
             self.launch, child, self.log_path, self._on_event, timeout_s=self._timeout_s, still_s=still_s
         )
-        begun = time.monotonic()
+        self.phases = attempt.phases
         await attempt.wait()
-        self.phase_s = attempt.phases.seconds(time.monotonic() - begun)
 
     # -- after the start
 
