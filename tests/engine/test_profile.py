@@ -31,7 +31,7 @@ def test_demo_reads_as_it_is_written():
         ("engine: {model: x}\nlevers:\n  prefix-caching: [on]\n", 3, "prefix-caching"),
         ("engine:\n  model: x\n  args:\n    enable-prefix-caching: on\n", 4, "belongs to the lever prefix-caching"),
         ("engine:\n  model: x\n  args:\n    max_num_batched_tokens: 64\n", 4, "belongs to the lever chunked-prefill"),
-        ("engine:\n  model: x\n  args:\n    no-enable-chunked-prefill: on\n", 4, "belongs to the lever chunked-prefill"),
+        ("engine:\n  model: x\n  args:\n    no-enable-chunked-prefill: on\n", 4, "the lever chunked-prefill"),
         ("engine:\n  model: x\n  args: {port: 1}\n", 3, "vtune writes this flag itself"),
         ("engine: {model: x}\ntraffic:\n  speed: fast\n", 3, "not a number"),
         ("engine: {model: x}\ntraffic: {speed: -1}\n", 2, "not a number"),

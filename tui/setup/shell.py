@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _BEAT_S = 20.0  # between two signs of life where lines can't be rewritten
-_TELLING = re.compile(
-    r"^\s*(fetching|turning|Collecting|Downloading|Using cached|Building|Installing|Preparing|Processing|Obtaining) ?(.*)"
-)
+_VERBS = "fetching|turning|Collecting|Downloading|Using cached|Building|Installing|Preparing|Processing|Obtaining"
+_TELLING = re.compile(rf"^\s*({_VERBS}) ?(.*)")
 
 
 class Failed(Exception):
