@@ -31,7 +31,18 @@ class VtuneApp(App[None]):
         Binding("l", "log", "log", id="log", tooltip="follow the engine's log"),
         Binding("question_mark", "help", "help", id="help", tooltip="keys, and what each panel tells"),
         Binding("q", "leave", "quit", id="quit", tooltip="end the engine and leave; asks while a replay runs"),
-        Binding("ctrl+p", "command_palette", "palette", show=False, priority=True, id="palette", tooltip="find a command by name"),
+        Binding(
+            "ctrl+p",
+            "command_palette",
+            "palette",
+            show=False,
+            priority=True,
+            id="palette",
+            tooltip="find a command by name",
+        ),
+        Binding(
+            "ctrl+z", "suspend_process", "suspend", show=False, id="suspend", tooltip="back to the shell; fg returns"
+        ),
         Binding("ctrl+q", "leave", "quit", show=False, priority=True),
         Binding("ctrl+c", "interrupt", "quit", show=False, priority=True, id="interrupt"),
     ]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import scenes
+
 from tui.errors import VtuneError
 from tui.session.snapshot import EMPTY, Notice, RunView, Snapshot
 
@@ -101,7 +102,11 @@ class Pretence(FakeControls):
             self.push(self._shift(replace(scenes.starting(self._log, elapsed), runs=self.snapshot.runs)))
             await asyncio.sleep(0.25)
         levers = tuple(replace(one, asked=one.pending or one.asked, pending=None) for one in self.snapshot.levers)
-        self.push(scenes.ready(levers=levers, runs=self.snapshot.runs, engine=scenes.engine(since=scenes.NOW - 1, log_path=self._log)))
+        self.push(
+            scenes.ready(
+                levers=levers, runs=self.snapshot.runs, engine=scenes.engine(since=scenes.NOW - 1, log_path=self._log)
+            )
+        )
 
     def _on(self, name: str) -> bool:
         return any(lever.name == name and lever.asked != "off" for lever in self.snapshot.levers)
@@ -119,7 +124,12 @@ class Pretence(FakeControls):
         rows = scenes.finished(total, caching, seed=number)
         while (elapsed := (time.monotonic() - began) * self._speed) < 100:
             done = min(total, int(elapsed / 100 * total))
-            live = replace(scenes.live(done, total, max(8.0, elapsed)), number=number, finished=rows[:done], started=scenes.NOW - elapsed)
+            live = replace(
+                scenes.live(done, total, max(8.0, elapsed)),
+                number=number,
+                finished=rows[:done],
+                started=scenes.NOW - elapsed,
+            )
             seen = scenes.metrics(max(2, int(elapsed)), speculation, caching)
             self.push(replace(self.snapshot, run=live, metrics=seen))
             await asyncio.sleep(0.25)
@@ -140,7 +150,8 @@ class Pretence(FakeControls):
         if value.startswith("?"):
             raise VtuneError(f"{value!r} is no value for {name}", "give one of the words of the hint")
         levers = tuple(
-            replace(one, pending=None if value == one.asked else value) if one.name == name else one for one in self.snapshot.levers
+            replace(one, pending=None if value == one.asked else value) if one.name == name else one
+            for one in self.snapshot.levers
         )
         self.push(replace(self.snapshot, levers=levers))
 

@@ -6,7 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tui.session.snapshot import EngineView, Failure, LeverView, LiveRun, MetricsView, Notice, PhaseView, RunView, Snapshot
+from tui.session.snapshot import (
+    EngineView,
+    Failure,
+    LeverView,
+    LiveRun,
+    MetricsView,
+    Notice,
+    PhaseView,
+    RunView,
+    Snapshot,
+)
 from tui.traffic.outcome import Reuse
 from tui.traffic.tick import Finished, InFlight
 
@@ -23,10 +33,11 @@ LEVERS = (
               hint="off | 2048 | 512/256 (token budget / long-prefill threshold)",
               gain="short requests are not stuck behind a long prefill: lower tail TTFT, steadier TPOT",
               cost="small budgets make prefill slower"),
-    LeverView("max-num-seqs", "max sequences", "scheduling", "128", applied="128", hint="a number, such as 64",
-              gain="more requests decode together: more tokens per second", cost="each waits longer for its next token"),
-    LeverView("kv-dtype", "KV dtype", "memory", "auto", applied="bfloat16", toggle=("auto", "fp8"), choices=("auto", "fp8"),
-              hint="auto | fp8", gain="fp8 holds twice the tokens in the same memory",
+    LeverView("max-num-seqs", "max sequences", "scheduling", "128", applied="128",
+              hint="a number, such as 64", gain="more requests decode together: more tokens per second",
+              cost="each waits longer for its next token"),
+    LeverView("kv-dtype", "KV dtype", "memory", "auto", applied="bfloat16", toggle=("auto", "fp8"),
+              choices=("auto", "fp8"), hint="auto | fp8", gain="fp8 holds twice the tokens in the same memory",
               cost="accuracy, and on some devices slower attention"),
 )  # fmt: skip
 
@@ -56,7 +67,9 @@ def starting(log: Path | None = None, elapsed: float = 17.0) -> Snapshot:
             break
         phases.append(PhaseView(name, min(seconds, elapsed - spent), elapsed - spent >= seconds))
         spent += seconds
-    view = engine(state="starting", since=NOW - elapsed, phases=tuple(phases), estimate_s=29.4, log_path=log, memory_bytes=None)
+    view = engine(
+        state="starting", since=NOW - elapsed, phases=tuple(phases), estimate_s=29.4, log_path=log, memory_bytes=None
+    )
     return ready(engine=view, levers=tuple(replace(lever, applied=None) for lever in LEVERS))
 
 
@@ -70,8 +83,9 @@ def finished(n: int, cached: bool = True, seed: int = 7) -> tuple[Finished, ...]
         middle = {"cold": 2.5, "partial": 1.1, "warm": 0.21}[reuse]
         rows.append(
             Finished(
-                id=f"r{number:02}", group=None, status="ok", reuse=reuse, at_s=3.1 * number, ttft_s=middle * math.exp(dice.gauss(0, 0.22)),
-                tpot_s=0.034 * math.exp(dice.gauss(0, 0.08)), e2e_s=3.4, prompt_tokens=1_200, cached_tokens=900, output_tokens=28,
+                id=f"r{number:02}", group=None, status="ok", reuse=reuse, at_s=3.1 * number,
+                ttft_s=middle * math.exp(dice.gauss(0, 0.22)), tpot_s=0.034 * math.exp(dice.gauss(0, 0.08)), e2e_s=3.4, prompt_tokens=1_200,
+                cached_tokens=900, output_tokens=28,
             )
         )  # fmt: skip
     return tuple(rows)
@@ -86,9 +100,9 @@ def live(done: int = 18, total: int = 32, elapsed: float = 58.0) -> LiveRun:
         InFlight("r22", None, elapsed - 0.6, None, None),
     )
     return LiveRun(
-        number=2, label="prefix-caching on", recording="rag-handbook", pace="recorded", state="running", started=NOW - elapsed,
-        elapsed_s=elapsed, total=total, sent=done + 3, running=3, waiting=2, ok=done, eta_s=elapsed / max(1, done) * (total - done),
-        finished=finished(done), in_flight=flying, max_lag_s=0.002,
+        number=2, label="prefix-caching on", recording="rag-handbook", pace="recorded", state="running",
+        started=NOW - elapsed, elapsed_s=elapsed, total=total, sent=done + 3, running=3, waiting=2, ok=done,
+        eta_s=elapsed / max(1, done) * (total - done), finished=finished(done), in_flight=flying, max_lag_s=0.002,
     )  # fmt: skip
 
 
@@ -96,13 +110,16 @@ def metrics(seconds: int = 58, speculation: bool = False, caching: bool = True) 
     dice = random.Random(3)
     clock = [NOW - seconds + t for t in range(seconds + 1)]
     usage = tuple((at, 0.06 + 0.3 * (1 - math.exp(-t / 25)) + 0.05 * math.sin(t / 4)) for t, at in enumerate(clock))
-    window = tuple((at, None if t < 4 else min(0.93, 0.78 * (1 - math.exp(-t / 14)) + dice.gauss(0, 0.05))) for t, at in enumerate(clock))
+    window = tuple(
+        (at, None if t < 4 else min(0.93, 0.78 * (1 - math.exp(-t / 14)) + dice.gauss(0, 0.05)))
+        for t, at in enumerate(clock)
+    )
     speed = tuple((at, 22 + 3 * math.sin(t / 3)) for t, at in enumerate(clock))
     accept = tuple((at, 0.58 + 0.12 * math.sin(t / 6)) for t, at in enumerate(clock)) if speculation else ()
     return MetricsView(
         age_s=0.4, kv_usage=usage, kv_peak=max(value for _, value in usage),
-        prefix_state="on" if caching else "off", prefix_window=window if caching else (), prefix_run=0.71 if caching else None,
-        prefix_ceiling=0.74, speculative_state="on" if speculation else "off",
+        prefix_state="on" if caching else "off", prefix_window=window if caching else (),
+        prefix_run=0.71 if caching else None, prefix_ceiling=0.74, speculative_state="on" if speculation else "off",
         speculative_method="ngram:4:2-4" if speculation else None, acceptance_window=accept,
         acceptance_rate=0.583 if speculation else None, mean_acceptance_length=3.33 if speculation else None,
         per_position=(0.81, 0.64, 0.49, 0.39) if speculation else (), tokens_per_step=3.1 if speculation else None,
@@ -142,7 +159,8 @@ def runs(number: int = 2) -> tuple[RunView, ...]:
         RunView(1, "baseline, prefix-caching off", result(False), baseline=True, finished=finished(32, cached=False)),
         RunView(2, "prefix-caching on", result(True), finished=finished(32), ratios=RATIOS,
                 verdict="warm requests 12.3x faster, cold unchanged; hits reach 96 % of what this recording allows"),
-        RunView(3, "speculative ngram:4:2-4", result(True, True), finished=finished(32, seed=9), ratios={**RATIOS, "tpot_s.p50": 0.37}),
+        RunView(3, "speculative ngram:4:2-4", result(True, True), finished=finished(32, seed=9),
+                ratios={**RATIOS, "tpot_s.p50": 0.37}),
     )  # fmt: skip
     return every[:number]
 
@@ -168,11 +186,25 @@ def mismatched() -> Snapshot:
 
 
 def failed(log: Path | None = None) -> Snapshot:
-    failure = Failure("block size 16 is not a multiple of 32, which the CPU backend needs", "set block-size=32, or auto")
-    notice = Notice(NOW - 3, "error", "the engine did not start; the levers are back to what ran before", "u drops the change")
-    return ready(engine=engine(state="failed", since=NOW - 4, failure=failure, log_path=log, memory_bytes=None), runs=runs(2), notices=(notice,))
+    failure = Failure(
+        "block size 16 is not a multiple of 32, which the CPU backend needs", "set block-size=32, or auto"
+    )
+    notice = Notice(
+        NOW - 3, "error", "the engine did not start; the levers are back to what ran before", "u drops the change"
+    )
+    return ready(
+        engine=engine(state="failed", since=NOW - 4, failure=failure, log_path=log, memory_bytes=None),
+        runs=runs(2),
+        notices=(notice,),
+    )
 
 
 def died(log: Path | None = None) -> Snapshot:
-    failure = Failure("the engine was killed by the kernel: out of memory", "lower kv-pool, or free memory; R starts it again")
-    return ready(engine=engine(state="died", since=NOW - 9, failure=failure, log_path=log, memory_bytes=None), runs=runs(2), metrics=metrics())
+    failure = Failure(
+        "the engine was killed by the kernel: out of memory", "lower kv-pool, or free memory; R starts it again"
+    )
+    return ready(
+        engine=engine(state="died", since=NOW - 9, failure=failure, log_path=log, memory_bytes=None),
+        runs=runs(2),
+        metrics=metrics(),
+    )

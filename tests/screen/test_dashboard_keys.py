@@ -244,7 +244,11 @@ async def test_the_palette_offers_what_can_be_done_now() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         titles = [command.title for command in app.get_system_commands(app.screen)]
-        assert "lever: prefix caching off" in titles and "lever: apply changes" in titles and "run: 2 as baseline" in titles
+        assert (
+            "lever: prefix caching off" in titles
+            and "lever: apply changes" in titles
+            and "run: 2 as baseline" in titles
+        )
         assert "replay: end" not in titles
         assert all(": " in title for title in titles)
 

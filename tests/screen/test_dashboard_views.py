@@ -99,7 +99,10 @@ async def test_a_dead_engine_comes_to_the_front_of_a_small_screen() -> None:
 
 async def test_start_up_shows_phases_estimate_and_log(tmp_path) -> None:
     log = tmp_path / "engine.log"
-    log.write_text("(EngineCore pid=2702) INFO 11-29 17:10:04 [core.py:133] Initializing a V1 LLM engine\n\nweights: 10%\rweights: 100%\n")
+    log.write_text(
+        "(EngineCore pid=2702) INFO 11-29 17:10:04 [core.py:133] Initializing a V1 LLM engine\n"
+        "\nweights: 10%\rweights: 100%\n"
+    )
     screen = await shown(scenes.starting(log), (120, 36))
     assert "✓ import" in screen and "▸ ready" in screen and "about 0:12 left" in screen
     assert "Initializing a V1 LLM engine" in screen and "weights: 100%" in screen and "10%\r" not in screen
@@ -135,7 +138,9 @@ async def test_a_measured_zero_is_a_zero() -> None:
 
 async def test_unknown_numbers_are_dashes_not_zeros() -> None:
     screen = await shown(Snapshot(now=scenes.NOW, engine=EngineView(state="ready", since=scenes.NOW)))
-    labels = screen.split("\n").index(next(line for line in screen.split("\n") if "running" in line and "waiting" in line))
+    labels = screen.split("\n").index(
+        next(line for line in screen.split("\n") if "running" in line and "waiting" in line)
+    )
     assert "0" not in screen.split("\n")[labels + 1]
 
 
@@ -146,7 +151,9 @@ async def test_stale_metrics_tell_their_age() -> None:
 
 async def test_runs_show_off_few_none_and_ratios() -> None:
     screen = await shown(scenes.compared(), (160, 48))
-    rows = {line.split()[1]: line for line in screen.split("\n") if line.startswith("│   ") and line.split()[1] in "123"}
+    rows = {
+        line.split()[1]: line for line in screen.split("\n") if line.startswith("│   ") and line.split()[1] in "123"
+    }
     assert "★ baseline" in rows["1"] and "none" in rows["1"] and "off" in rows["1"]
     assert "2.61 / few" in rows["2"] and "0.21 / 0.34" in rows["2"] and "71 %" in rows["2"]
     assert "TTFT warm p50 0.08x" in screen and "TPOT p50 0.37x" in screen
@@ -165,7 +172,9 @@ async def test_text_from_outside_stays_text() -> None:
         assert "[red]" in screen
         assert not {"\x1b", "\x07", "\x00", "\u202e", "\u202c"} & set(screen)
     failure = scenes.failed()
-    failure = replace(failure, engine=replace(failure.engine, failure=replace(failure.engine.failure, what=evil, mend=evil)))
+    failure = replace(
+        failure, engine=replace(failure.engine, failure=replace(failure.engine.failure, what=evil, mend=evil))
+    )
     assert "[red]" in await shown(failure)
 
 

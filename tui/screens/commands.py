@@ -33,4 +33,6 @@ def commands(dashboard: Dashboard, snapshot: Snapshot) -> Iterable[SystemCommand
         yield SystemCommand(title, plain(run.label), partial(dashboard.hands.baseline, run.number))
     yield hands("report: export", "export", "Write the report of this session")
     yield SystemCommand("drawing: pause or go on", "Stop drawing; nothing else stops", dashboard.action_pause)
-    yield SystemCommand("area: maximise or restore", "Show the area in hand alone, or all again", dashboard.action_maximise)
+    yield SystemCommand(
+        "area: maximise or restore", "Show the area in hand alone, or all again", dashboard.action_maximise
+    )

@@ -19,7 +19,7 @@ class Answer:
 
 
 class Confirm(ModalScreen[str | None]):
-    """Dismisses with the value of the answer; None for escape. The last answer, which changes nothing, has the focus."""
+    """Dismisses with the value of the answer, None for escape. The last answer has the focus: it changes nothing."""
 
     BINDINGS = [
         Binding("escape", "dismiss", "back", id="confirm.back", tooltip="change nothing"),

@@ -47,13 +47,22 @@ class Dashboard(Screen[None]):
         Binding("a", "hands('apply')", "apply", id="apply", tooltip="restart the engine with the pending levers"),
         Binding("u", "undo", "undo", id="undo", tooltip="drop every pending change"),
         Binding("x", "hands('cancel')", "end replay", id="cancel", tooltip="end the running replay"),
-        Binding("b", "baseline", "baseline", id="baseline", tooltip="compare the other runs to the run under the cursor"),
+        Binding(
+            "b", "baseline", "baseline", id="baseline", tooltip="compare the other runs to the run under the cursor"
+        ),
         Binding("e", "hands('export')", "export", id="export", tooltip="write the report of this session"),
         Binding("p", "pause", "pause", id="pause", tooltip="stop drawing; nothing else stops"),
         Binding("m", "maximise", "maximise", id="maximise", tooltip="show the area in hand alone, or all again"),
         Binding("R", "hands('restart')", "restart", id="restart", show=False, tooltip="start the engine again"),
         *(
-            Binding(str(number), f"area('{name}')", _KEYS[name], show=False, id=f"area.{name}", tooltip=f"go to {_KEYS[name]}")
+            Binding(
+                str(number),
+                f"area('{name}')",
+                _KEYS[name],
+                show=False,
+                id=f"area.{name}",
+                tooltip=f"go to {_KEYS[name]}",
+            )
             for number, name in enumerate(AREAS, 1)
         ),
         Binding("tab", "next(1)", "next area", show=False, id="next", tooltip="go to the next area"),
@@ -72,7 +81,12 @@ class Dashboard(Screen[None]):
         self.hands = Hands(self.app, controls, lambda: self._snapshot, self.say)
 
     def compose(self) -> ComposeResult:
-        header, levers, numbers, requests = Header(id="header"), Levers(id="levers"), Numbers(id="numbers"), Requests(id="requests")
+        header, levers, numbers, requests = (
+            Header(id="header"),
+            Levers(id="levers"),
+            Numbers(id="numbers"),
+            Requests(id="requests"),
+        )
         panels = Ttft(id="ttft"), KvCache(id="kv"), PrefixHits(id="prefix"), Acceptance(id="acceptance")
         startup, failure = Startup(id="startup"), FailureView(id="failure")
         runs, notice = Runs(id="runs"), NoticeLine(id="notice")
@@ -136,7 +150,9 @@ class Dashboard(Screen[None]):
         self._arrange()
 
     def _arrange(self) -> None:
-        layout = arrange(self.size.width, self.size.height, self._stage, self._area, self._maximised, self._snapshot.run is not None)
+        layout = arrange(
+            self.size.width, self.size.height, self._stage, self._area, self._maximised, self._snapshot.run is not None
+        )
         for name in ("-wide", "-medium", "-narrow"):
             self.set_class(layout.size == name, name)
         self.set_class(layout.one, "-one")

@@ -23,11 +23,15 @@ class Arrangement:
 
 
 def arrange(width: int, height: int, stage: Stage, area: str, maximised: bool, busy: bool) -> Arrangement:
-    """Everything that fits; under 110 x 30, or maximised, the area in hand alone, with the numbers where there is room."""
-    size: Literal["-wide", "-medium", "-narrow"] = "-wide" if width >= WIDE else "-medium" if width >= MEDIUM else "-narrow"
+    """Everything that fits; under 110 x 30, or maximised, the area in hand alone, and the numbers if there is room."""
+    size: Literal["-wide", "-medium", "-narrow"] = (
+        "-wide" if width >= WIDE else "-medium" if width >= MEDIUM else "-narrow"
+    )
     one = maximised or width < MEDIUM or height < TALL
     two_lines = width < MEDIUM and height >= 12
-    return Arrangement(size, one, two_lines, frozenset(_one(height, stage, area) if one else _all(height, stage, busy, area)))
+    return Arrangement(
+        size, one, two_lines, frozenset(_one(height, stage, area) if one else _all(height, stage, busy, area))
+    )
 
 
 def _all(height: int, stage: Stage, busy: bool, area: str) -> set[str]:

@@ -27,7 +27,7 @@ class View:
 
 
 class Acceptance(Panel):
-    TELLS = "Accepted of proposed draft tokens. Positions far right that are rarely accepted cost time: propose fewer tokens."
+    TELLS = "Accepted of proposed draft tokens. Last positions that are rarely accepted cost time: propose fewer."
 
     def view(self, snapshot: Snapshot) -> View:
         seen = snapshot.metrics
@@ -45,7 +45,11 @@ class Acceptance(Panel):
     def heading(self, view: View) -> list[Content]:
         if view.state != "on":
             return [words("Acceptance"), words((view.state, "$dim"))]
-        return [words("Acceptance"), words((figures.percent(view.rate), "bold")), words((plain(view.method or "", 24), "$dim"))]
+        return [
+            words("Acceptance"),
+            words((figures.percent(view.rate), "bold")),
+            words((plain(view.method or "", 24), "$dim")),
+        ]
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         if view.state == "off":

@@ -15,5 +15,7 @@ class Drawing(Content):
         super().__init__("\n".join(line.plain for line in lines))
         self._split = list(lines)
 
-    def split(self, separator: str = "\n", *, include_separator: bool = False, allow_blank: bool = False) -> list[Content]:
+    def split(
+        self, separator: str = "\n", *, include_separator: bool = False, allow_blank: bool = False
+    ) -> list[Content]:
         return list(self._split)

@@ -30,9 +30,13 @@ class FailureView(Panel):
     def view(self, snapshot: Snapshot) -> View:
         engine = snapshot.engine
         if engine.failure is None:
-            return View(engine.state, "no cause was found in the log", "l shows the whole log", bool(snapshot.pending), ())
+            return View(
+                engine.state, "no cause was found in the log", "l shows the whole log", bool(snapshot.pending), ()
+            )
         self._tail.look(engine.log_path)
-        return View(engine.state, engine.failure.what, engine.failure.mend, bool(snapshot.pending), tuple(self._tail.lines))
+        return View(
+            engine.state, engine.failure.what, engine.failure.mend, bool(snapshot.pending), tuple(self._tail.lines)
+        )
 
     def heading(self, view: View) -> list[Content]:
         glyph, word, style = STATES[view.state]
@@ -44,7 +48,12 @@ class FailureView(Panel):
             *words(("mend   ", "$dim"), plain(view.mend)).wrap(width),
         ]
         if height > len(lines) + 1:
-            lines += [Content(""), words((f"R starts it again{' · u drops the change' if view.pending else ''} · l shows the log", "$dim"))]
+            lines += [
+                Content(""),
+                words(
+                    (f"R starts it again{' · u drops the change' if view.pending else ''} · l shows the log", "$dim")
+                ),
+            ]
         room = height - len(lines) - 1
         if room > 0 and view.log:
             lines.append(Content(""))

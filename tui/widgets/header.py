@@ -86,7 +86,9 @@ def _names(names: tuple[str, ...], room: int) -> Content:
     """As many of the names as fit beside the state, never a part of one."""
     line = Content.styled("vtune", "bold $primary")
     for index, name in enumerate(names):
-        longer = Content.assemble(line, "  " if index == 0 else (" · ", "$faint"), (name, "bold" if index == 0 else "$dim"))
+        longer = Content.assemble(
+            line, "  " if index == 0 else (" · ", "$faint"), (name, "bold" if index == 0 else "$dim")
+        )
         if longer.cell_length > room:
             break
         line = longer

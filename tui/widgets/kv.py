@@ -23,7 +23,7 @@ class View:
 
 
 class KvCache(Panel):
-    TELLS = "Share of the KV-cache blocks in use. Near 100 % requests wait or are preempted: they lose their cache and start over."
+    TELLS = "KV-cache blocks in use. Near 100 % requests wait, or are preempted and start over."
 
     def view(self, snapshot: Snapshot) -> View:
         seen = snapshot.metrics
@@ -43,7 +43,11 @@ class KvCache(Panel):
             return legend
         top = next(top for top in _TOPS if top >= min(1.0, (view.peak or 0) * 1.05))
         columns = width - GUTTER
-        ticks = ((0.0, "  0 "), (top / 2, f"{top * 50:>3.0f} "), (top, f"{top * 100:>3.0f}%")) if room > 4 else ((top, f"{top * 100:>3.0f}%"),)
+        ticks = (
+            ((0.0, "  0 "), (top / 2, f"{top * 50:>3.0f} "), (top, f"{top * 100:>3.0f}%"))
+            if room > 4
+            else ((top, f"{top * 100:>3.0f}%"),)
+        )
         series = [Series(line.points(view.usage, 2 * columns), "cold", kind="area")]
         if view.peak is not None and room > 4:
             series.append(Series(line.level(view.peak, columns), "baseline", "┄", "points"))

@@ -52,7 +52,9 @@ class LeverNote(Lines):
 def _about(lever: LeverView, mismatches: tuple[str, ...]) -> list[Content]:
     lines = []
     if differs(lever, mismatches) and lever.applied is not None:
-        lines.append(words(("≠ ", "bold $error"), f"asked {plain(lever.asked)}, the engine runs {plain(lever.applied)}"))
+        lines.append(
+            words(("≠ ", "bold $error"), f"asked {plain(lever.asked)}, the engine runs {plain(lever.applied)}")
+        )
     if lever.note:
         lines.append(words(("▲ ", "$warning"), plain(lever.note, 300)))
     if lever.gain:
@@ -72,7 +74,11 @@ def _state(view: View) -> list[Content]:
     elif view.proven is None:
         lines.append(words(("applied values not read yet", "$dim")))
     if view.pending > 1:
-        lines.append(words(("▲ ", "bold $warning"), (f"{view.pending} changes at once: the gain can't be attributed", "$warning")))
+        lines.append(
+            words(
+                ("▲ ", "bold $warning"), (f"{view.pending} changes at once: the gain can't be attributed", "$warning")
+            )
+        )
     if view.pending:
         number = f"{view.pending} change{'s' if view.pending > 1 else ''}"
         lines.append(words((number, "bold $warning"), (" · a apply · u undo", "$dim")))

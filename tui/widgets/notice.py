@@ -29,7 +29,9 @@ class NoticeLine(Widget):
         self._put(None)
 
     def show(self, snapshot: Snapshot) -> None:
-        newest = max((*snapshot.notices[-1:], *([self._own] if self._own else [])), key=lambda one: one.at, default=None)
+        newest = max(
+            (*snapshot.notices[-1:], *([self._own] if self._own else [])), key=lambda one: one.at, default=None
+        )
         if newest is not None and (newest == self._dismissed or snapshot.now - newest.at > LASTS_S[newest.level]):
             newest = None
         self._put(newest)

@@ -51,7 +51,7 @@ def load() -> None:
 
 
 def decimate(points: Sequence[XY], low: float, high: float, buckets: int) -> tuple[XY, ...]:
-    """The highest value in each of `buckets` equal parts of low..high, so that the cost of a plot does not grow with a run.
+    """The highest value in each of `buckets` equal parts of low..high: a plot of a long run costs no more.
 
     Points come in order of x. A bucket that holds only None stays a gap; an empty one is left out.
     """
@@ -61,7 +61,9 @@ def decimate(points: Sequence[XY], low: float, high: float, buckets: int) -> tup
     start = bisect_left(points, low, key=_x)
     for index in range(1, buckets + 1):
         edge = low + (high - low) * index / buckets
-        end = bisect_right(points, edge, start, key=_x) if index == buckets else bisect_left(points, edge, start, key=_x)
+        end = (
+            bisect_right(points, edge, start, key=_x) if index == buckets else bisect_left(points, edge, start, key=_x)
+        )
         part = points[start:end]
         if part:
             known = [point for point in part if point[1] is not None]

@@ -21,7 +21,9 @@ class View:
 
 
 class PrefixHits(Panel):
-    TELLS = "Share of the prompt tokens found in the prefix cache. The ceiling is the most that this recording can reach."
+    TELLS = (
+        "Share of the prompt tokens found in the prefix cache. The ceiling is the most that this recording can reach."
+    )
 
     def view(self, snapshot: Snapshot) -> View:
         seen = snapshot.metrics
@@ -55,7 +57,11 @@ class PrefixHits(Panel):
 
 
 def _off(view: View, width: int) -> list[Content]:
-    more = "" if view.ceiling is None else f"this recording could reuse {figures.percent(view.ceiling)} of its prompt tokens"
+    more = (
+        ""
+        if view.ceiling is None
+        else f"this recording could reuse {figures.percent(view.ceiling)} of its prompt tokens"
+    )
     return told("prefix caching is off", width, more)
 
 

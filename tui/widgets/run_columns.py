@@ -54,9 +54,12 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def fitting(width: int) -> tuple[Column, ...]:
-    """The columns that fit `width` cells (each takes one more for its gap), the least wanted left out; what is left over goes to the change."""
+    """The columns that fit `width` cells, the least wanted left out; what is left over widens the change."""
     shown = list(COLUMNS)
     while sum(column.width + 2 for column in shown) > width and any(column.rank for column in shown):
         shown.remove(max(reversed(shown), key=lambda column: column.rank))
     spare = width - sum(column.width + 2 for column in shown)
-    return tuple(replace(column, width=column.width + max(0, min(spare, 30))) if column.key == "change" else column for column in shown)
+    return tuple(
+        replace(column, width=column.width + max(0, min(spare, 30))) if column.key == "change" else column
+        for column in shown
+    )

@@ -89,7 +89,9 @@ class Runs(Vertical):
             return
         hidden = [column for column in COLUMNS if column.key not in {shown.key for shown in self._columns}]
         parts = [words((f"{column.label} ", "$dim"), column.cell(run)) for column in hidden]
-        detail.tell(plain(run.verdict, 300) if run.verdict else "", _ratios(run), parts if self.size.width < 100 else [])
+        detail.tell(
+            plain(run.verdict, 300) if run.verdict else "", _ratios(run), parts if self.size.width < 100 else []
+        )
 
 
 def _cell(column: Column, run: RunView, style: str) -> Text:
@@ -110,4 +112,3 @@ def _ratios(run: RunView) -> list[Content]:
     if not known:
         return [words(("no ratio to a baseline yet · b makes this run the baseline", "$dim"))]
     return [words((f"run {run.number} / baseline  ", "$dim"), known[0]), *known[1:]]
-

@@ -1,7 +1,6 @@
 """The engine coming up: its phases with the time of each, and the last lines of its log."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from textual.content import Content
 
@@ -62,7 +61,10 @@ def _summary(view: View, width: int) -> Content:
     late = view.elapsed > view.estimate_s
     word = "longer than usual" if late else f"about {figures.clock(view.estimate_s - view.elapsed)} left"
     return words(
-        (f"{'━' * full}", "$primary"), (f"{'─' * (cells - full)}", "$faint"), f" {figures.clock(view.elapsed)}", (f"  {word}", "$dim")
+        (f"{'━' * full}", "$primary"),
+        (f"{'─' * (cells - full)}", "$faint"),
+        f" {figures.clock(view.elapsed)}",
+        (f"  {word}", "$dim"),
     )
 
 

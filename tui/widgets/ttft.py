@@ -56,7 +56,11 @@ class Ttft(Panel):
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         if not view.n:
-            return told("no first token yet", width) if view.number else told("nothing measured yet", width, "r replays the recording")
+            return (
+                told("no first token yet", width)
+                if view.number
+                else told("nothing measured yet", width, "r replays the recording")
+            )
         legend = _legend(view, width)
         if height - len(legend) < 6:
             legend = _short_legend(view, width)
@@ -80,7 +84,9 @@ def _short_legend(view: View, width: int) -> list[Content]:
     for glyph, name, times, style in rows:
         tail = p95(times)
         high = "" if tail is None else f"/{figures.seconds(tail, unit=False)}"
-        parts.append(words((f"{glyph} {name} ", style), figures.seconds(quantile(times, 0.5), unit=False), high, (" s", "$dim")))
+        parts.append(
+            words((f"{glyph} {name} ", style), figures.seconds(quantile(times, 0.5), unit=False), high, (" s", "$dim"))
+        )
     return flow(parts, width)
 
 
@@ -104,7 +110,11 @@ def _histogram(view: View, width: int, height: int) -> list[Content]:
     totals = [sum(column) for column in zip(*(counts for _, counts in stacks), strict=True)]
     top = _round_up(max((*totals, *base)))
     bars = rows - 1  # the marks above
-    series = [*_bars(stacks, bars / top, step, axis.columns), *_outline(base, bars / top, step, axis.columns), *_marks(view, axis, rows)]
+    series = [
+        *_bars(stacks, bars / top, step, axis.columns),
+        *_outline(base, bars / top, step, axis.columns),
+        *_marks(view, axis, rows),
+    ]
     y_ticks = [(bars * share, f"{round(top * share):>{GUTTER - 1}} ") for share in (0.5, 1)]
     frame = Frame((0, axis.columns - 1), (1, rows), axis.ticks(), tuple(y_ticks if bars > 3 else y_ticks[1:]))
     return draw(width, height, frame, series)
