@@ -155,6 +155,8 @@ async def test_a_page_in_place_of_an_answer_is_named(tmp_path):
     async def page(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 15\r\n\r\n<p>Not here</p>")
+        await writer.drain()
+        writer.close()
 
     async with await asyncio.start_server(page, "127.0.0.1", 0) as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
