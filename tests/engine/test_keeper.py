@@ -156,7 +156,8 @@ def forked():
             os.setsid()
             os.read(reader, 1)
             time.sleep(600) if sys.argv[1] == "stay" else os._exit(9)
-        print("forked", pid, flush=True)
+        start = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[19]
+        print("forked", pid, start, flush=True)
         os._exit(0)
     os.waitpid(middle, 0)
     return writer
@@ -169,18 +170,16 @@ time.sleep(600)
         starter = await keeper.launch(f"starter-{name}", [sys.executable, "-c", script, word], dict(os.environ), log)
         while not (log.exists() and "forked" in log.read_text()):
             await asyncio.sleep(0.02)
-        pid = int(log.read_text().split()[1])
+        pid, start = (int(part) for part in log.read_text().split()[1:3])
         if word == "stay":
-            proc = kin.read(pid)
-            assert proc
-            server = await keeper.adopt(name, pid, proc.start, log)
+            server = await keeper.adopt(name, pid, start, log)
             assert starter.members() == [starter.pid]
             await server.stop(1)
             assert (await server.exited).signal == signal.SIGTERM
         else:
             while kin.read(pid):
                 await asyncio.sleep(0.02)
-            server = await keeper.adopt(name, pid, 0, log)
+            server = await keeper.adopt(name, pid, start, log)
             assert await server.exited == Ending(code=9)
         assert not starter.exited.done()
 

@@ -25,7 +25,8 @@ def private_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def killed_with_its_keeper(folder: Path, *modes: str) -> set[tuple[int, int]]:
     """(pid, start) of a launch whose owner and keeper were killed at once."""
-    owner = subprocess.Popen([sys.executable, str(HERE / "owner.py"), str(folder), *modes], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, str(HERE / "owner.py"), str(folder), *modes]
+    owner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert owner.stdout
     told = json.loads(owner.stdout.readline())
     who = identities(told["pids"])

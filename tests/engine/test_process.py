@@ -91,7 +91,8 @@ async def test_a_foreign_server_on_the_port_is_named(keeper: Keeper, tmp_path: P
         while not await asyncio.to_thread(health.port_holders, port, []):
             await asyncio.sleep(0.02)
         engine = Watched(launch("mute", port=port), keeper, tmp_path)
-        with pytest.raises(EngineFailed, match=rf"port {port} is answered by pid {stranger.pid} \(.*answering\.py ok") as caught:
+        told = rf"port {port} is answered by pid {stranger.pid} \(.*answering\.py ok"
+        with pytest.raises(EngineFailed, match=told) as caught:
             await engine.start()
         assert caught.value.diagnosis.cause == "port-taken"
         assert stranger.poll() is None, "it is not ours to end"
@@ -141,7 +142,8 @@ async def test_stop_during_a_start(keeper: Keeper, tmp_path: Path) -> None:
 
 
 async def test_death_in_a_run_is_told_with_what_the_run_logged(keeper: Keeper, tmp_path: Path) -> None:
-    engine = Watched(launch("ok", str(HERE / "logs" / "block-size.log")), keeper, tmp_path)  # old errors are not the cause
+    noise = str(HERE / "logs" / "block-size.log")  # errors from before the run are not the cause
+    engine = Watched(launch("ok", noise), keeper, tmp_path)
     await engine.start()
     engine.warmed()
     who = identities(engine.pids())

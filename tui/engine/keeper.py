@@ -125,7 +125,7 @@ class Keeper:
         result = await answer
         if result["event"] == "refused":
             raise VtuneError(f"the engine can't be started: {result['error']}", "check engine.python", Exit.ENGINE)
-        return self._children[name]
+        return result["child"]  # it may have ended, and be gone from _children, by now
 
     def send(self, command: dict[str, Any]) -> None:
         self._writer.write(json.dumps(command).encode() + b"\n")
@@ -164,7 +164,7 @@ class Keeper:
                 child = self._children[name] = Child(self, name, event["pid"])
                 child.start = event["start"]
             if (answer := self._answers.pop(name, None)) and not answer.done():
-                answer.set_result(event)
+                answer.set_result({**event, "child": child})
         elif kind == "fault":
             self.faults.append(event["error"])
         elif child is None:

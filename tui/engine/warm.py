@@ -39,9 +39,8 @@ def environment(launch: Launch) -> dict[str, str]:
 class Starter:
     """One process that has vLLM imported, in one interpreter and one environment."""
 
-    def __init__(self, child: Child, folder: Path) -> None:
+    def __init__(self, child: Child) -> None:
         self._child = child
-        self._folder = folder
         self._turn = asyncio.Lock()
         self.import_s: float | None = None
         self.forks = 0
@@ -54,19 +53,24 @@ class Starter:
         env = environment(launch)
         name = env[_TAG] = f"starter-{os.urandom(6).hex()}"
         argv = [launch.python, str(_SCRIPT), str(path), _option(launch, "--model") or ""]
-        starter = cls(await keeper.launch(name, argv, env, log), folder)
+        try:
+            starter = cls(await keeper.launch(name, argv, env, log))
+            await starter._come_up(path)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)  # connected or failed: nobody else is to come
+        return starter
+
+    async def _come_up(self, path: Path) -> None:
         try:
             async with asyncio.timeout(_IMPORT_S):
-                await starter._connect(path)
-                ready = await starter._read()
+                await self._connect(path)
+                self.import_s = (await self._read())["ready"]
         except TimeoutError:
-            await starter.close()
+            await self.close()
             raise WarmRefused(f"the starter did not import vLLM within {_IMPORT_S:.0f} s") from None
         except BaseException:
-            await starter.close()
+            await self.close()
             raise
-        starter.import_s = ready["ready"]
-        return starter
 
     @property
     def alive(self) -> bool:
@@ -94,7 +98,6 @@ class Starter:
     async def close(self) -> None:
         """End the starter; the servers that it forked live on under the keeper."""
         await self._child.stop(1.0)
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _connect(self, path: Path) -> None:
         while self.alive:

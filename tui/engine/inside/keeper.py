@@ -40,7 +40,7 @@ class Keeper:
         self.state_file = state_file
         self.launches: Dict[str, Launched] = {}
         self.known: Dict[Tuple[int, int], str] = {}  # members seen, for one that loses every other trace
-        self.unclaimed: Dict[int, Reaped] = {}  # reaped before they were adopted
+        self.unclaimed: Dict[Tuple[int, int], Reaped] = {}  # reaped before they were adopted
         self.inbox = b""
         self.outbox = b""
         self.closing = False
@@ -155,13 +155,16 @@ class Keeper:
         self.enter(name, pid, command["log"])
 
     def adopt(self, name: str, pid: int, start: int, log: str) -> None:
-        if pid in self.unclaimed:
+        self.reap()
+        if (pid, start) in self.unclaimed:
             self.launches[name] = Launched(name, pid, start, log)
             self.tell("started", id=name, pid=pid, start=start)
-            self.ended(self.launches[name], self.unclaimed.pop(pid))
+            self.ended(self.launches[name], self.unclaimed.pop((pid, start)))
             return
-        proc = kin.read(pid)
-        if proc is None or proc.start != start or pid not in {member.pid for member in self.all_members()}:
+        procs = kin.table()
+        proc = procs.get(pid)
+        # One that has ended already counts: it is reaped in this very round.
+        if proc is None or proc.start != start or proc not in kin.descendants(os.getpid(), procs):
             self.tell("refused", id=name, error=f"process {pid} is not a descendant of the keeper")
             return
         self.enter(name, pid, log)
@@ -197,17 +200,20 @@ class Keeper:
     def reap(self) -> None:
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
                 return
-            if pid == 0:
+            if found is None:
                 return
+            pid = found.si_pid
+            proc = kin.read(pid) if kin.HAVE_PROC else None  # while it is a zombie, it still has a start time
+            _, status = os.waitpid(pid, 0)
             ending = (None, os.WTERMSIG(status)) if os.WIFSIGNALED(status) else (os.WEXITSTATUS(status), None)
             launch = next((one for one in self.launches.values() if one.pid == pid and one.ending is None), None)
             if launch is not None:
                 self.ended(launch, ending)
-            else:
-                self.unclaimed[pid] = ending
+            elif proc is not None:
+                self.unclaimed[(pid, proc.start)] = ending
                 while len(self.unclaimed) > 64:
                     self.unclaimed.pop(next(iter(self.unclaimed)))
 

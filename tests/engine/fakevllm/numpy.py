@@ -1,0 +1,1 @@
+"""The starter imports numpy first, for the threads that it brings."""
