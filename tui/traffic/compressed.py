@@ -42,7 +42,8 @@ class _Guarded(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            data = self._inner.read(len(buffer))
+            # Not `read`: where an archive is cut, that would lose what came before.
+            data = self._inner.read1(len(buffer))
         except self._errors as error:
             raise BadArchive(str(error)) from error
         buffer[: len(data)] = data
@@ -87,3 +88,11 @@ def pack(path: Path, data: bytes) -> bytes:
             return bytes(library.compress(data))
         return bytes(library.ZstdCompressor().compress(data))
     return data
+
+
+def zstd_writer(path: Path, file: Any) -> Any:
+    """Something with `write` and `close` that compresses into `file`, which stays open."""
+    library = _zstd(path)
+    if sys.version_info >= (3, 14):
+        return library.ZstdFile(file, "wb")
+    return library.ZstdCompressor().stream_writer(file, closefd=False)

@@ -1,0 +1,89 @@
+"""LiteLLM: the callback's standard logging payload, and rows of its SpendLogs table."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from tui.traffic.importers import chat_parts, reply, secrets
+from tui.traffic.importers.format import Format, Rows, by_object
+from tui.traffic.importers.found import CHAT, COMPLETIONS, Found, Skip, text, usage, whole
+from tui.traffic.importers.sniff import Sniffed
+
+_MARK = "(litellm_truncated"
+_CALLS = {"completion": CHAT, "acompletion": CHAT, "text_completion": COMPLETIONS, "atext_completion": COMPLETIONS}
+_CUT = "the prompt was cut by the logger"
+_UNSEEN = ("metadata", "user", "extra_headers", "api_key", "proxy_server_request", "litellm_params")
+# A token is at least two characters of nearly any text; fewer here than half of those counted means a cut prompt.
+_LONG = 200
+
+
+def row(line: int, given: dict[str, Any]) -> Rows:
+    call = given.get("call_type")
+    path = _CALLS.get(str(call))
+    if path is None:
+        yield Skip(line, f"not a generation: {str(call)[:30]}")
+        return
+    body = _body(given, path)
+    if body is None:
+        yield Skip(line, "the prompt was not logged")
+        return
+    tokens = whole(given.get("prompt_tokens"))
+    sent = json.dumps(body.get("messages", body.get("prompt")), ensure_ascii=False)
+    if _MARK in sent:
+        yield Skip(line, _CUT, f"{_CUT}: it holds LiteLLM's mark of text left out")
+        return
+    if tokens and tokens > _LONG and len(sent.encode(errors="replace")) * 2 < tokens:
+        yield Skip(line, _CUT, f"{_CUT}: {tokens} prompt tokens were counted, and {len(sent)} characters are here")
+        return
+    yield _found(line, given, path, body, tokens)
+
+
+def _found(line: int, given: dict[str, Any], path: str, body: dict[str, Any], tokens: int | None) -> Found:
+    begin = given.get("startTime")
+    clean, redacted, held = secrets.clean(body)
+    _, words = reply.of_object(chat_parts.unpacked(given.get("response")))
+    failed = given.get("status") not in (None, "success")
+    answered = reply.made(
+        None, text=words, counts=usage(tokens, given.get("completion_tokens")),
+        ttft_s=_between(begin, given.get("completionStartTime")) if given.get("stream") else None,
+        e2e_s=_between(begin, given.get("endTime")),
+    )  # fmt: skip
+    return Found(
+        line, path, clean, begin, text(given.get("request_id") or given.get("id")),
+        text(given.get("session_id") or given.get("trace_id")), reply=answered, answer=words, redacted=redacted,
+        credentials=held, failed=failed, output_tokens=whole(given.get("completion_tokens")),
+        extra={"odd": "answered from LiteLLM's own cache: it never reached the model"} if given.get("cache_hit") is True else None,
+    )  # fmt: skip
+
+
+def _body(given: dict[str, Any], path: str) -> dict[str, Any] | None:
+    settings = given.get("model_parameters")
+    settings = {k: v for k, v in settings.items() if k not in _UNSEEN} if isinstance(settings, dict) else {}
+    named = {"model": given["model"]} if isinstance(given.get("model"), str) else {}
+    prompt = chat_parts.unpacked(given.get("messages"))
+    if prompt:
+        if path == COMPLETIONS and isinstance(prompt, (str, list)) and not isinstance(prompt[0], dict):
+            return {**named, "prompt": prompt, **settings}
+        messages = chat_parts.messages(prompt)
+        return {**named, "messages": messages, **settings} if messages else None
+    sent = chat_parts.unpacked(given.get("proxy_server_request"))
+    sent = sent.get("body", sent) if isinstance(sent, dict) else None
+    if isinstance(sent, dict) and (sent.get("messages") or sent.get("prompt")):
+        return {key: value for key, value in sent.items() if key not in ("api_key", "headers")}
+    return None
+
+
+def _between(begin: Any, end: Any) -> float | None:
+    if isinstance(begin, (int, float)) and isinstance(end, (int, float)):
+        return float(end - begin)
+    try:
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
+    except (TypeError, ValueError):
+        return None
+
+
+def _matches(found: Sniffed) -> str | None:
+    return "rows with call_type and startTime" if found.has("call_type", "startTime") else None
+
+
+LITELLM = Format("litellm", "LiteLLM log", _matches, by_object(row), links_by_answer=True)
