@@ -262,3 +262,24 @@ async def test_ages_come_from_the_snapshot() -> None:
         controls.push(scenes.ready(now=scenes.NOW + 7200))
         await pilot.pause()
         assert "ready 2 h" in app.screen.query_one(Header).render().plain
+
+
+@pytest.mark.parametrize("size", [(40, 10), (80, 24), (120, 36)], ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_help_and_quit_are_offered_at_every_size_and_no_key_is_cut(size: tuple[int, int]) -> None:
+    app = VtuneApp(FakeControls(scenes.pending("speculative", run=scenes.live())))
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        last = text(app).split("\n")[-1].rstrip()
+        assert last.endswith("? help  q quit  ^p palette")
+        assert "r replay" in last and len(last) <= size[0]
+
+
+async def test_a_key_on_the_bottom_line_can_be_clicked() -> None:
+    controls = FakeControls(scenes.ready())
+    app = VtuneApp(controls)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        at = text(app).split("\n")[-1].index("r replay")
+        await pilot.click("#keys", offset=(at, 0))
+        await pilot.pause()
+        assert ("replay",) in controls.calls

@@ -192,3 +192,13 @@ async def test_only_what_changed_is_drawn_again(monkeypatch) -> None:
         controls.push(replace(controls.snapshot, run=scenes.live(done=19)))
         await pilot.pause()
         assert set(drawn) == {"header", "ttft", "numbers"}
+
+
+async def test_targets_warnings_errors_and_late_sending_are_told() -> None:
+    screen = await shown(scenes.compared(), (160, 48))
+    assert "✕ ttft-p95 3.40 s of 2.00 s" in screen and "✓ tpot-p95 41 ms of 100 ms" in screen
+    warned = scenes.ready(engine=scenes.engine(warnings=("chunked prefill off is not supported for this model",)))
+    assert "▲ chunked prefill off" in await shown(warned)
+    run = replace(scenes.live(), failed=3, errors=(("http 400", 2), ("timeout", 1)), max_lag_s=0.4)
+    screen = await shown(scenes.replaying(run=run))
+    assert "2 × http 400" in screen and "1 × timeout" in screen and "400 ms" in screen

@@ -65,8 +65,12 @@ def _longest(choices: list[Content], room: int) -> Content | None:
 
 def _view(snapshot: Snapshot, paused: bool) -> View:
     engine = snapshot.engine
+    # A model given by its path is known by its folder's name.
+    model = engine.model
+    if model and model.startswith("/"):
+        model = model.rstrip("/").rpartition("/")[2]
     version = f"vLLM {engine.vllm}" if engine.vllm else None
-    names = tuple(plain(name, 60) for name in (snapshot.profile, engine.model, version, engine.device) if name)
+    names = tuple(plain(name, 60) for name in (snapshot.profile, model, version, engine.device) if name)
     run = snapshot.run
     since = figures.age(snapshot.now - engine.since) if engine.since else ""
     if run is None:

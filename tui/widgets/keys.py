@@ -29,10 +29,11 @@ class Keys(Widget):
 
 def _row(bindings: list[Binding], widget: Widget, room: int) -> Content:
     row = Content("")
-    for binding in bindings:
+    # One key is enough for an action that has several.
+    for binding in reversed({one.action: one for one in reversed(bindings)}.values()):
         key = binding.key_display or widget.app.get_key_display(binding)
         part = Content.assemble((key, "bold $footer-key-foreground"), (f" {binding.description}", "$dim"))
-        part = part.stylize(Style.from_meta({"@click": f"simulate_key('{binding.key.split(',')[0]}')"}))
+        part = part.stylize(Style.from_meta({"@click": f"app.simulate_key('{binding.key.split(',')[0]}')"}))
         longer = Content.assemble(row, "  ", part) if row else part
         if longer.cell_length > room:
             continue

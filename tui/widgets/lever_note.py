@@ -17,6 +17,7 @@ class View:
     pending: int
     proven: bool | None  # asked = applied; None while nothing was read back
     mismatches: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 class LeverNote(Lines):
@@ -26,14 +27,14 @@ class LeverNote(Lines):
         super().__init__(id=id)
         self._snapshot = Snapshot()
         self._lever: str | None = None
-        self._view = View(None, 0, None, ())
+        self._view = View(None, 0, None, (), ())
 
     def show(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         lever = next((one for one in snapshot.levers if one.name == self._lever), None)
         read = [one for one in snapshot.levers if one.applied is not None]
         proven = None if not read else not snapshot.engine.mismatches
-        view = View(lever, len(snapshot.pending), proven, snapshot.engine.mismatches)
+        view = View(lever, len(snapshot.pending), proven, snapshot.engine.mismatches, snapshot.engine.warnings)
         if view != self._view:
             self._view = view
             self.refresh(layout=True)
@@ -82,4 +83,5 @@ def _state(view: View) -> list[Content]:
     if view.pending:
         number = f"{view.pending} change{'s' if view.pending > 1 else ''}"
         lines.append(words((number, "bold $warning"), (" · a apply · u undo", "$dim")))
+    lines += [words(("▲ ", "$warning"), plain(warning, 200)) for warning in view.warnings[:3]]
     return lines

@@ -13,6 +13,9 @@ from tui.widgets.panel import Panel, words
 STALE_S = 5.0
 """Age of the newest scrape from which it is told."""
 
+LATE_S = 0.05
+"""Send lag from which it is told: TTFT counts from when a request was due."""
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -96,6 +99,9 @@ def _speed(snapshot: Snapshot) -> tuple[Item, ...]:
 def _engine(snapshot: Snapshot) -> tuple[Item, ...]:
     seen = snapshot.metrics
     preempted = Item("preempted", figures.count(seen.preemptions), "$warning" if seen.preemptions else "")
+    lag = snapshot.run.max_lag_s if snapshot.run else None
+    if lag is not None and lag > LATE_S:
+        return (preempted, Item("send lag", figures.millis(lag), "$warning"))
     if seen.age_s is not None and seen.age_s > STALE_S:
         return (preempted, Item("metrics", f"{figures.age(seen.age_s)} old", "$warning"))
     return (preempted, Item("memory", figures.size(snapshot.engine.memory_bytes), room=8))

@@ -14,14 +14,12 @@ from tui.widgets.panel import words
 from tui.widgets.plain import plain
 from tui.widgets.run_columns import COLUMNS, Column, fitting
 from tui.widgets.run_detail import RunDetail
+from tui.widgets.run_targets import targets
 
 _RATIOS = (
     ("ttft_s.cold.p50", "TTFT cold p50"),
-    ("ttft_s.partial.p50", "partial p50"),
     ("ttft_s.warm.p50", "TTFT warm p50"),
-    ("ttft_s.p95", "TTFT p95"),
     ("tpot_s.p50", "TPOT p50"),
-    ("e2e_s.p50", "E2E p50"),
     ("throughput.output_tokens_per_s", "tok/s"),
 )
 
@@ -89,9 +87,8 @@ class Runs(Vertical):
             return
         hidden = [column for column in COLUMNS if column.key not in {shown.key for shown in self._columns}]
         parts = [words((f"{column.label} ", "$dim"), column.cell(run)) for column in hidden]
-        detail.tell(
-            plain(run.verdict, 300) if run.verdict else "", _ratios(run), parts if self.size.width < 100 else []
-        )
+        verdict = plain(run.verdict, 300) if run.verdict else ""
+        detail.tell(verdict, [*_ratios(run), *targets(run)], parts if self.size.width < 100 else [])
 
 
 def _cell(column: Column, run: RunView, style: str) -> Text:

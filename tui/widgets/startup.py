@@ -59,7 +59,8 @@ def _summary(view: View, width: int) -> Content:
     cells = max(10, min(40, width - 34))
     full = round(min(1.0, view.elapsed / max(1.0, view.estimate_s)) * cells)
     late = view.elapsed > view.estimate_s
-    word = "longer than usual" if late else f"about {figures.clock(view.estimate_s - view.elapsed)} left"
+    left = view.estimate_s - view.elapsed
+    word = "longer than usual" if late else f"about {figures.clock(left)} left" if left >= 1 else "any moment now"
     return words(
         (f"{'━' * full}", "$primary"),
         (f"{'─' * (cells - full)}", "$faint"),

@@ -92,12 +92,12 @@ def _short_legend(view: View, width: int) -> list[Content]:
 
 def _row(glyph: str, name: str, times: Times, style: str, width: int) -> Content:
     tail = p95(times)
-    p50 = f"{figures.seconds(quantile(times, 0.5), unit=False):>4}"
-    high = f"{figures.FEW if tail is None else figures.seconds(tail, unit=False):>4}"
+    p50 = f"{figures.seconds(quantile(times, 0.5), unit=False):>5}"
+    high = figures.FEW if tail is None else figures.seconds(tail, unit=False)
     head = (f"{glyph} {name:<8}", style)
     if width < 38:
-        return words(head, (f"{len(times):>4} ", "$dim"), p50, (" / ", "$dim"), high)
-    return words(head, (f"{len(times):>4}   p50 ", "$dim"), p50, ("  p95 ", "$dim"), high, (" s", "$dim"))
+        return words(head, (f"{len(times):>4} ", "$dim"), p50, ("/", "$dim"), f"{high:<5}")
+    return words(head, (f"{len(times):>4}   p50", "$dim"), p50, ("  p95", "$dim"), f"{high:>6}", (" s", "$dim"))
 
 
 def _histogram(view: View, width: int, height: int) -> list[Content]:
