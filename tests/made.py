@@ -1,4 +1,4 @@
-"""Recordings made for a test."""
+"""What tests make and look for: recordings, and the processes of an engine."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,8 @@ from pathlib import Path
 def write_recording(path: Path, requests: int, gap_s: float = 0.05, **body: object) -> Path:
     """A recording whose prompts share a long beginning; the group says whether the number is even."""
     shared = " ".join(f"word{n}" for n in range(400))
-    rows = [{"schema": "vtune.recording/1", "name": path.stem, "captured_at": "2026-01-01", "source": "a test", "notes": ""}]
+    header = {"schema": "vtune.recording/1", "name": path.stem, "captured_at": "2026-01-01", "source": "a test"}
+    rows = [{**header, "notes": ""}]
     for n in range(requests):
         messages = [{"role": "system", "content": shared}, {"role": "user", "content": f"question {n}"}]
         rows.append(
@@ -21,3 +22,31 @@ def write_recording(path: Path, requests: int, gap_s: float = 0.05, **body: obje
         )
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
+
+
+def members(url: str) -> list[int]:
+    """Processes of the engine that was launched to answer at `url`, by the mark that the keeper gave them."""
+    port = url.rpartition(":")[2].encode()
+    marks: dict[int, bytes] = {}
+    ours: set[bytes] = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                environ = (entry / "environ").read_bytes().split(b"\0")
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            mark = next((word for word in environ if word.startswith(b"VTUNE_LAUNCH=")), None)
+            if mark is not None:
+                marks[int(entry.name)] = mark
+                if port in words:
+                    ours.add(mark)
+    return [pid for pid, mark in marks.items() if mark in ours]
+
+
+def runs(pid: int) -> bool:
+    """Whether it is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

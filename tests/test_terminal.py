@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import pytest
+from made import members, runs
 
 from tui.session import folder, state
 
@@ -79,39 +80,20 @@ class Terminal:
 
 
 def engine_pids() -> list[int]:
-    """Members of the engine that the newest session started, by the launch's mark in their environment."""
-    journal = folder.existing()[-1]
-    engine = state.load(journal).engine
+    """Members of the engine that the newest session started."""
+    engine = state.load(folder.existing()[-1]).engine
     assert engine is not None and engine.url is not None
-    port = engine.url.rpartition(":")[2]
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                environ = (entry / "environ").read_bytes()
-                line = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if b"VTUNE_LAUNCH=" in environ and (port.encode() in line or b"STANDIN_TREE=1" in environ):
-                found.append(int(entry.name))
-    return found
+    return members(engine.url)
 
 
 def gone(pids: list[int], seconds: float = 10.0) -> bool:
     """Whether all of them end in time; a zombie has ended."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if not [pid for pid in pids if _runs(pid)]:
+        if not [pid for pid in pids if runs(pid)]:
             return True
         time.sleep(0.05)
     return False
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.fixture
@@ -182,7 +164,7 @@ def test_a_failed_start_is_shown_and_leaves_nothing(standin_profile):
         terminal.until("failed to start")
         terminal.until("cause")
         terminal.until("block-size")
-        assert not [pid for pid in engine_pids() if _runs(pid)]
+        assert not [pid for pid in engine_pids() if runs(pid)]
         terminal.press("q")
         assert terminal.wait() == 0
     finally:

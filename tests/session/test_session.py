@@ -6,7 +6,7 @@ import os
 import stat
 
 import pytest
-from made import write_recording
+from made import members, runs, write_recording
 from standin.fixture import serving
 
 from tui.engine import profile as profiles
@@ -50,7 +50,7 @@ async def until(session: Session, wanted, seconds: float = 20) -> None:
 
 
 def alive(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if os.path.exists(f"/proc/{pid}")]
+    return [pid for pid in pids if runs(pid)]
 
 
 async def test_the_main_job_start_replay_toggle_replay_export(make):
@@ -171,7 +171,8 @@ async def test_close_during_a_start_ends_it(make):
     session = make("engine.env.STANDIN_STUCK=start")
     await session.start()
     await until(session, lambda s: s.engine is not None and s.engine.phases)
-    pids = session.host.engine.pids()
+    pids = members(session.state.engine.url)
+    assert alive(pids)
     await session.close()
     assert not alive(pids)
 

@@ -18,6 +18,8 @@ def lever_views(state: State) -> tuple[LeverView, ...]:
         words = asked.get(lever.name, "")
         pending = state.pending.get(lever.name)
         shown = pending or words
+        refused = state.refused.get(lever.name)
+        note = lever.note(shown, around) if shown else None
         rows.append(
             LeverView(
                 name=lever.name,
@@ -31,7 +33,7 @@ def lever_views(state: State) -> tuple[LeverView, ...]:
                 hint=lever.hint,
                 gain=lever.gain,
                 cost=lever.cost,
-                note=lever.note(shown, around) if shown else None,
+                note=f"{refused[0]} was refused: {refused[1]}" if refused else note,
             )
         )
     return tuple(rows)

@@ -26,7 +26,7 @@ from tui.errors import Exit, VtuneError
 from tui.session import attach as attached
 from tui.session import secrets, views
 from tui.session.folder import header, new_folder
-from tui.session.host import Host
+from tui.session.host import Host, Policy
 from tui.session.journal import Journal
 from tui.session.runner import Runner
 from tui.session.snapshot import Snapshot
@@ -36,6 +36,7 @@ from tui.session.watch import Watch
 
 TICK_S = 0.25
 RETRY_S = 3.0
+HEAD_START_AFTER_S = 0.4  # two toggles in a row start one engine
 
 
 class Session:
@@ -63,7 +64,8 @@ class Session:
         self._client = httpx.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {key}"} if key else None)
         if key:
             self.traffic = replace(self.traffic, api_key_env=attached.API_KEY)
-        self.host = Host(self.emit, self.folder, self._client)
+        policy = Policy(warm=profile.engine.warm, park=profile.engine.park)
+        self.host = Host(self.emit, self.folder, self._client, policy)
         self.watch = Watch(self.emit, self.state, self._client, self.host)
         self.runner = Runner(self.emit, self.state, self.folder, self._client, self.host, self.watch.scrape_now)
         self._listeners: list[Callable[[Snapshot], None]] = []
@@ -71,14 +73,17 @@ class Session:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._starting: asyncio.Task[None] | None = None
         self._running: asyncio.Task[dict[str, Any]] | None = None
+        self._considering: asyncio.Task[None] | None = None
         self._ticker: asyncio.Task[None] | None = None
+        self._good: Profile | None = None  # the last that came up
         self.host.on_death = self._engine_died
         self._open(asked)
 
     def _open(self, asked: dict[str, str]) -> None:
         profile, traffic = self.profile, self.traffic
         self.emit("profile", name=profile.name, path=str(profile.path or ""), text=secrets.yaml(profile.source_text),
-                  model=profile.engine.model, levers=asked, settings=secrets.settings(profile.settings), attach=self._attach,
+                  model=profile.engine.model, levers=asked, settings=secrets.settings(profile.settings),
+                  attach=self._attach,
                   targets=[asdict(target) for target in profile.targets])  # fmt: skip
         self.emit("recording", name=traffic.recording.name, sha256=traffic.recording.sha256,
                   requests=len(traffic.recording.requests), path=str(traffic.recording.path),
@@ -130,7 +135,10 @@ class Session:
             self._starting = self._spawn(self._start(self.profile))
 
     async def ready(self) -> None:
-        """Wait until the engine can be measured. Raises VtuneError (exit 3) when its start failed."""
+        """Wait until the engine can be measured.
+
+        Raises VtuneError (exit 3) when its start failed; after a lever change the last working arm serves again then.
+        """
         if self._starting is not None:
             await asyncio.shield(self._starting)
 
@@ -138,26 +146,25 @@ class Session:
         if self._attach is not None:
             await self._take(self._attach)
         else:
-            await self._launch(profile)
+            await self._switch(profile)
+            self._good = profile
         self.watch.begin()
         self.emit("engine", n=self.host.number, state="attached" if self._attach else "ready")
 
-    async def _launch(self, profile: Profile) -> None:
-        loop = asyncio.get_running_loop()
-
-        def say(line: str) -> None:
-            loop.call_soon_threadsafe(self.notice, "info", line)
-
-        say("looking for vLLM and asking it for its flags")
-        launch = await asyncio.to_thread(_launch_of, profile, say)
+    async def _switch(self, profile: Profile) -> None:
+        launch = await asyncio.to_thread(_launch_of, profile, self._say())
         try:
-            await self.host.start(launch, profile.name)
+            await self.host.switch(launch, profile.name)
         except EngineFailed as error:
             # Between finding the port free and binding it, somebody else may have taken it.
             if error.diagnosis.cause != "port-taken" or profile.engine.port is not None:
                 raise
-            launch = await asyncio.to_thread(_launch_of, profile, say)
-            await self.host.start(launch, profile.name)
+            await self.host.switch(await asyncio.to_thread(_launch_of, profile, self._say()), profile.name)
+
+    def _say(self) -> Callable[[str], None]:
+        """Tells a line from any thread."""
+        loop = asyncio.get_running_loop()
+        return lambda line: loop.call_soon_threadsafe(self.notice, "info", line) and None
 
     async def _take(self, url: str) -> None:
         while True:
@@ -176,6 +183,7 @@ class Session:
         wanted = levers.put({**self.state.asked, **self.state.pending}, name, value)
         owner = levers.FACETS.get(name, name)
         self.emit("lever", name=owner, value=wanted[owner])
+        self._consider_head_start()
 
     def _owned(self, action: str) -> None:
         if self._attach is not None:
@@ -185,49 +193,90 @@ class Session:
 
     def undo(self) -> None:
         self.emit("undo")
+        self._consider_head_start()
 
     async def apply(self, running: Literal["drain", "cancel"] = "drain") -> None:
-        """Restart with the pending levers; a running replay ends as told."""
+        """Serve with the pending levers; a running replay ends as told."""
         if not self.state.pending:
             raise VtuneError("no lever was changed", "toggle one first")
-        wanted = with_settings(self.profile, [f"{name}={value}" for name, value in self.state.pending.items()])
-        await self._replace(wanted, running)
+        await self._replace(self._pending_profile(), running, dict(self.state.pending))
+
+    def _pending_profile(self) -> Profile:
+        return with_settings(self.profile, [f"{name}={value}" for name, value in self.state.pending.items()])
 
     async def restart(self) -> None:
         if self._attach is None and self.state.engine is None:
             return await self.start()
-        await self._replace(self.profile, "cancel")
+        await self._replace(self.profile, "cancel", {})
 
-    async def _replace(self, profile: Profile, running: Literal["drain", "cancel"]) -> None:
-        if self._running is not None and not self._running.done():
+    async def _replace(self, profile: Profile, running: Literal["drain", "cancel"], changes: dict[str, str]) -> None:
+        if self.replaying:
             await self.cancel_replay(running)
-            await asyncio.wait([self._running])
-        await self._quiet()
-        self.profile = profile
-        self._starting = self._spawn(self._start(profile))
-
-    async def _quiet(self) -> None:
-        """No start under way, no engine, nobody who scrapes one."""
+            await asyncio.wait([self._running])  # type: ignore[list-item]
         if self._starting is not None and not self._starting.done():
             self._starting.cancel()
             await asyncio.wait([self._starting])
+        if self._considering is not None:
+            self._considering.cancel()
         self.watch.end()
-        await self.host.stop()
+        if not changes:
+            await self.host.stop()  # started again by hand: what serves may be what is broken
+        self.profile = profile
+        self._starting = self._spawn(self._start_or_roll_back(profile, changes))
+
+    async def _start_or_roll_back(self, profile: Profile, changes: dict[str, str]) -> None:
+        good = self._good
+        try:
+            await self._start(profile)
+        except VtuneError as error:
+            if good is None or good is profile or not changes:
+                raise
+            self.emit("refused", levers=changes, what=error.what, mend=error.mend)
+            self.profile = good
+            await self._start(good)
+            self.notice("info", "the last working engine serves again")
+            raise
 
     def _engine_died(self) -> None:
         self.watch.end()
-        if self._running is not None and not self._running.done():
+        if self.replaying:
             self._spawn(self.runner.stop("cancel"))
+
+    # -- head start ----------------------------------------------------------------
+
+    def _consider_head_start(self) -> None:
+        """The pending arm starts in the background, once the levers have been left alone for a moment."""
+        if self._considering is not None:
+            self._considering.cancel()
+        if self.profile.engine.head_start and self._attach is None and not self.replaying:
+            self._considering = self._spawn(self._head_start())
+
+    async def _head_start(self) -> None:
+        await asyncio.sleep(HEAD_START_AFTER_S)
+        engine = self.state.engine
+        if not self.state.pending:
+            await self.host.drop_ahead()
+        elif engine is not None and engine.state == "ready":
+            profile = self._pending_profile()
+            launch = await asyncio.to_thread(_launch_of, profile, self._say())
+            await self.host.start_ahead(launch, profile.name)
+
+    @property
+    def replaying(self) -> bool:
+        return self._running is not None and not self._running.done()
 
     # -- runs ----------------------------------------------------------------------
 
     async def replay(self) -> None:
         """Start a run on the ready engine; `finished()` waits for its result."""
-        if self._running is not None and not self._running.done():
+        if self.replaying:
             raise VtuneError("a replay is running", "wait for it, or cancel it first")
         engine = self.state.engine
         if engine is None or engine.state not in ("ready", "attached"):
             raise VtuneError("the engine is not ready", "wait until it is, or start it again")
+        if self._considering is not None:
+            self._considering.cancel()
+        await self.host.drop_ahead(unfinished_only=True)  # nothing starts while something is measured
         number = max(self.state.runs, default=0) + 1
         self._running = self._spawn(self.runner.run(number, self._label(number), self.traffic))
 
@@ -247,7 +296,7 @@ class Session:
         return change or "same again"
 
     async def cancel_replay(self, how: Literal["drain", "cancel"] = "cancel") -> None:
-        if self._running is None or self._running.done():
+        if not self.replaying:
             raise VtuneError("no replay is running", "start one first")
         number = self.state.running
         if number is not None and how == "drain":
@@ -275,12 +324,13 @@ class Session:
         """End replay, engine and keeper, in this order; safe to call twice."""
         if self.state.closed:
             return
-        if self._running is not None and not self._running.done():
+        if self._running is not None and self.replaying:
             await self.runner.stop("cancel")
             await asyncio.wait([self._running], timeout=10)
-        if self._starting is not None and not self._starting.done():
-            self._starting.cancel()
-            await asyncio.wait([self._starting], timeout=10)
+        for task in (self._starting, self._considering):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.wait([task], timeout=10)
         self.watch.end()
         try:
             await self.host.close()

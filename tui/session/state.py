@@ -91,6 +91,8 @@ class State:
     profile: dict[str, Any] = field(default_factory=dict)
     recording: dict[str, Any] = field(default_factory=dict)
     engines: dict[int, EngineRecord] = field(default_factory=dict)
+    serving: int | None = None  # number of the engine that serves, or is to
+    refused: dict[str, tuple[str, str]] = field(default_factory=dict)  # lever -> value that did not start, and why
     runs: dict[int, RunRecord] = field(default_factory=dict)
     pending: dict[str, str] = field(default_factory=dict)
     baseline: int | None = None
@@ -101,12 +103,12 @@ class State:
 
     @property
     def engine(self) -> EngineRecord | None:
-        """The newest engine, whatever became of it."""
-        return self.engines[max(self.engines)] if self.engines else None
+        """The engine that serves or is to, whatever became of it; not one that is parked or started ahead."""
+        return self.engines.get(self.serving) if self.serving is not None else None
 
     @property
     def asked(self) -> dict[str, str]:
-        """Lever values of the newest engine, else those of the profile."""
+        """Lever values of the serving engine, else those of the profile."""
         return self.engine.asked if self.engine else dict(self.profile.get("levers", {}))
 
     def apply(self, event: Event) -> None:
@@ -126,8 +128,6 @@ def _recording(state: State, event: Event) -> None:
 
 def _launch(state: State, event: Event) -> None:
     number, now = event["n"], event["t"]
-    before = state.asked if state.engines else None
-    asked = event.get("asked", {})
     state.engines[number] = EngineRecord(
         number=number,
         state=event.get("state", "starting"),
@@ -138,15 +138,41 @@ def _launch(state: State, event: Event) -> None:
         python=event.get("python"),
         url=event.get("url"),
         log=event.get("log"),
-        asked=asked,
+        asked=event.get("asked", {}),
         start_kind=event.get("start_kind"),
         estimate_s=event.get("estimate_s"),
         model=event.get("model"),
     )
+    if not event.get("ahead"):
+        _take_over(state, number, now)
+
+
+def _take_over(state: State, number: int, now: float) -> None:
+    """Engine `number` serves from now on: what was pending and is asked of it is pending no more."""
+    before = state.asked if state.serving is not None else None
+    state.serving = number
+    asked = state.asked
     for name in [name for name, value in state.pending.items() if asked.get(name) == value]:
         del state.pending[name]
     if before is not None and (words := describe_change(before, asked)):
         state.marks.append((now, words))
+
+
+def _use(state: State, event: Event) -> None:
+    """An engine that was parked, or started ahead, serves."""
+    engine = state.engines[event["n"]]
+    if state.serving != event["n"]:
+        _take_over(state, event["n"], event["t"])
+    for key in ("start_kind", "start_s"):
+        if event.get(key) is not None:
+            setattr(engine, key, event[key])
+
+
+def _refused(state: State, event: Event) -> None:
+    for name, value in event["levers"].items():
+        state.refused[name] = (value, event["what"])
+        if state.pending.get(name) == value:
+            del state.pending[name]
 
 
 def _phase(state: State, event: Event) -> None:
@@ -259,6 +285,7 @@ def _run_end(state: State, event: Event) -> None:
 
 
 def _lever(state: State, event: Event) -> None:
+    state.refused.pop(event["name"], None)
     if state.asked.get(event["name"]) == event["value"]:
         state.pending.pop(event["name"], None)
     else:
@@ -286,6 +313,8 @@ _HANDLERS = {
     "profile": _profile,
     "recording": _recording,
     "launch": _launch,
+    "use": _use,
+    "refused": _refused,
     "phase": _phase,
     "engine": _engine_state,
     "applied": _applied,

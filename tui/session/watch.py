@@ -74,14 +74,15 @@ class Watch:
 
     async def _memory(self) -> None:
         engine = self._host.engine
+        number = self._host.number
         if engine is None:
             return
         pids = engine.pids()
         used = await asyncio.to_thread(device.pss, pids)
         gpu = await asyncio.to_thread(device.gpu_used, pids)
-        record = self._state.engines[self._host.number]
+        record = self._state.engines[number]
         if _differs(used, record.memory_bytes) or _differs(gpu, record.gpu_bytes):
-            self._emit("memory", n=self._host.number, bytes=used, gpu=gpu)
+            self._emit("memory", n=number, bytes=used, gpu=gpu)
 
 
 def _differs(now: int | None, before: int | None) -> bool:
