@@ -16,6 +16,9 @@ from tui.errors import Exit, VtuneError
 # name -> one line for --help; each is a module in tui.commands with `arguments(parser)` and `run(args) -> int`.
 COMMANDS = {
     "replay": "replay a recording on an engine and write the result",
+    "import": "turn traffic that another tool recorded into a recording",
+    "convert": "write a recording in another tool's format",
+    "synth": "make up a recording of synthetic load",
     "report": "write the report of a session",
     "sessions": "list the sessions that are kept",
     "levers": "list the levers with what they are set to",
@@ -23,6 +26,8 @@ COMMANDS = {
     "doctor": "check what vtune needs and name the mend",
     "where": "print the directories that vtune uses",
 }
+# Commands whose name can't be a module's.
+MODULES = {"import": "importing"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,7 +64,7 @@ def plain(text: str) -> str:
 
 
 def _module(name: str):  # noqa: ANN202 - a module
-    return importlib.import_module(f"tui.commands.{name}")
+    return importlib.import_module(f"tui.commands.{MODULES.get(name, name)}")
 
 
 class _Parser(argparse.ArgumentParser):

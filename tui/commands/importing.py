@@ -26,7 +26,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--drop-failed", action="store_true", help="leave out what failed when it was recorded")
     add("--spread-ties", choices=("even", "random"), help="spread requests of one time up to the next time")
     add("--max-gap", metavar="S", type=_seconds, help="shorten longer gaps between requests to S seconds")
-    add("--mask-secrets", action="store_true", help="mask keys and mail addresses in prompts, at equal length (changes tokens)")
+    add(
+        "--mask-secrets",
+        action="store_true",
+        help="mask keys and mail addresses in prompts, at equal length (changes tokens)",
+    )
     add("--block-size", metavar="N", type=_count, help="tokens that a hash id stands for; default is the format's")
     add("--seed", metavar="N", type=int, default=0, help="of everything that is drawn; default 0")
     options.output(parser)

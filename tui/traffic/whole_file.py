@@ -40,7 +40,9 @@ class WholeFile:
     def write(self, text: str) -> None:
         self._file.write(text.encode())
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
             if self._file is not self._raw:
                 self._file.close()

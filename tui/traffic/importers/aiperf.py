@@ -61,7 +61,9 @@ def inputs_rows(source: Source) -> Rows:
                 yield Skip(line, "a payload without messages or prompt")
                 continue
             clean, redacted, held = secrets.clean(body)
-            yield Found(line, target, clean, session=text(session.get("session_id")), redacted=redacted, credentials=held)
+            yield Found(
+                line, target, clean, session=text(session.get("session_id")), redacted=redacted, credentials=held
+            )
 
 
 def sagemaker_row(line: int, row: dict[str, Any]) -> Rows:
@@ -94,7 +96,9 @@ def _media(row: dict[str, Any]) -> str | None:
 
 def _words(row: dict[str, Any]) -> str | None:
     texts = [row["text"]] if isinstance(row.get("text"), str) else row.get("texts")
-    flat = [t if isinstance(t, str) else " ".join(t.get("contents", ())) for t in texts or () if isinstance(t, (str, dict))]
+    flat = [
+        t if isinstance(t, str) else " ".join(t.get("contents", ())) for t in texts or () if isinstance(t, (str, dict))
+    ]
     return "\n".join(flat) or None
 
 
@@ -127,7 +131,9 @@ def _is_sagemaker(found: Sniffed) -> str | None:
     return "captures with eventMetadata" if found.has("captureData") else None
 
 
-SINGLE = Format("aiperf-single", "aiperf single_turn or random_pool", _is_single, by_object(single_row), "ms", chain=True)
+SINGLE = Format(
+    "aiperf-single", "aiperf single_turn or random_pool", _is_single, by_object(single_row), "ms", chain=True
+)
 MULTI = Format("aiperf-multi", "aiperf multi_turn", _is_multi, by_object(multi_row), "ms", chain=True,
                lacks=("answers of earlier turns (replay with --live-turns)",))  # fmt: skip
 INPUTS = Format("aiperf-inputs", "aiperf inputs.json", _is_inputs, inputs_rows, chain=True)

@@ -58,7 +58,8 @@ def _untimed(kept: Kept, previous: dict[int, int], report: Report) -> Arranged:
     order = sorted(range(len(kept)), key=at.__getitem__)
     span = at[order[-1]] if order else 0.0
     report.time = {
-        "unit": None, "assumed": f"no times: placed {APART_S:g} s apart in the order of the file", "span_s": round(span, 6),
+        "unit": None, "assumed": f"no times: placed {APART_S:g} s apart in the order of the file",
+        "span_s": round(span, 6),
         "rate_per_s": None, "ties": 0, "reordered": 0, "started_at": None,
     }  # fmt: skip
     report.lack("arrival times", "studies at the recorded pace (use --pace constant:R or closed:N)")
@@ -76,7 +77,9 @@ def _derive(at: "array[float]", known: bytearray, kept: Kept, previous: dict[int
 
 def _change(order: list[int], at: "array[float]", options: Options, report: Report) -> None:
     if options.spread_ties and (moved := _spread(order, at, options.spread_ties, options.seed)):
-        report.notes.append(f"{moved} requests that shared a time were spread ({options.spread_ties}) up to the next time")
+        report.notes.append(
+            f"{moved} requests that shared a time were spread ({options.spread_ties}) up to the next time"
+        )
     if options.max_gap_s is not None and (capped := _cap(order, at, options.max_gap_s)):
         report.notes.append(f"{capped} gaps over {options.max_gap_s:g} s were shortened to it")
 

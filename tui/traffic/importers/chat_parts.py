@@ -65,7 +65,11 @@ def _message(item: dict[str, Any]) -> list[dict[str, Any]] | None:
     role = _ROLES.get(role, role)
     if isinstance(item.get("parts"), list):
         return _from_parts(role, item["parts"])
-    kept = {key: item[key] for key in ("content", "name", "tool_calls", "tool_call_id", "function_call", "refusal") if key in item}
+    kept = {
+        key: item[key]
+        for key in ("content", "name", "tool_calls", "tool_call_id", "function_call", "refusal")
+        if key in item
+    }
     return [{"role": role, **kept}]
 
 

@@ -11,7 +11,7 @@ _TEXT = ("text", "input_text", "output_text", "refusal", "thinking")
 
 
 def path_of(url: object, body: dict[str, Any] | None = None) -> str | None:
-    """The endpoint at the end of a recorded URL or path, host and query dropped; None for anything that makes no text."""
+    """The endpoint at the end of a recorded URL, host and query dropped; None for anything that makes no text."""
     if not isinstance(url, str) or not url:
         if body is None:
             return None

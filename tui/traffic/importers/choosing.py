@@ -70,12 +70,14 @@ def _unsound(reading: Reading, block: int, left_out: set[int]) -> set[int]:
             for place, id in enumerate(made.blocks):
                 moved += place_of.setdefault((made.space, id), place) != place
     if moved:
-        reading.report.notes.append(f"{moved} hash ids come at another place than before: they share tokens, not a prefix")
+        reading.report.notes.append(
+            f"{moved} hash ids come at another place than before: they share tokens, not a prefix"
+        )
     return found
 
 
 def _leaking(reading: Reading, left_out: set[int]) -> set[int]:
-    """Requests whose prompt repeats a credential that the same file sends in a header, in a URL or beside the prompt."""
+    """Requests whose text repeats a credential that the same file sends in a header, a URL or beside the prompt."""
     if not reading.credentials:
         return set()
     found = set()
@@ -84,7 +86,8 @@ def _leaking(reading: Reading, left_out: set[int]) -> set[int]:
         if number not in left_out and any(held in rest or held in before for held in reading.credentials):
             found.add(number)
             reading.skip(
-                reading.kept.lines[number], "its text repeats a key that the file itself uses as one (--mask-secrets keeps the request)"
+                reading.kept.lines[number],
+                "its text repeats a key that the file itself uses as one (--mask-secrets keeps the request)",
             )
     return found
 

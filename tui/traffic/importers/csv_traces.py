@@ -29,11 +29,19 @@ def burstgpt_row(line: int, row: dict[str, str]) -> Rows:
 
 
 def _is_azure(found: Sniffed) -> str | None:
-    return "columns TIMESTAMP, ContextTokens, GeneratedTokens" if {"ContextTokens", "GeneratedTokens"} <= set(found.columns) else None
+    return (
+        "columns TIMESTAMP, ContextTokens, GeneratedTokens"
+        if {"ContextTokens", "GeneratedTokens"} <= set(found.columns)
+        else None
+    )
 
 
 def _is_burstgpt(found: Sniffed) -> str | None:
-    return "columns Request tokens, Response tokens" if {"Request tokens", "Response tokens"} <= set(found.columns) else None
+    return (
+        "columns Request tokens, Response tokens"
+        if {"Request tokens", "Response tokens"} <= set(found.columns)
+        else None
+    )
 
 
 AZURE = Format("azure", "Azure LLM inference trace", _is_azure, by_row(azure_row))

@@ -30,6 +30,7 @@ class Format:
     lacks: tuple[str, ...] = ()
     rules_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    dated: bool = True  # False where the times have no year
 
 
 def by_object(read: Callable[[int, dict[str, Any]], Rows]) -> Callable[[Source], Rows]:

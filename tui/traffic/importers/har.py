@@ -34,8 +34,7 @@ def _entry(line: int, entry: Any):  # noqa: ANN202 - Found or Skip
             str(sent.get("method", "")), str(sent.get("url", "")), sent.get("headers"),
             _content(posted) if isinstance(posted, dict) else None, entry.get("startedDateTime"),
             whole(got.get("status")), _content(got.get("content")),
-            _ms(timings.get("blocked"), timings.get("dns"), timings.get("connect"), timings.get("send"), timings.get("wait"))
-            if _ms(timings.get("wait")) is not None else None,
+            _first_byte(timings),
             _ms(entry.get("time")),
         ),
     )  # fmt: skip
@@ -52,6 +51,13 @@ def _content(part: Any) -> str | None:
         except (binascii.Error, ValueError):
             return None
     return text
+
+
+def _first_byte(timings: dict[str, Any]) -> float | None:
+    """Seconds until the answer began; None where the wait for it was not timed."""
+    if _ms(timings.get("wait")) is None:
+        return None
+    return _ms(*(timings.get(part) for part in ("blocked", "dns", "connect", "send", "wait")))
 
 
 def _ms(*parts: Any) -> float | None:

@@ -48,28 +48,40 @@ def _plan(path: Path, reading: Reading) -> Plan:
     kept, report, chain = reading.kept, reading.report, reading.format.chain
     previous = links.previous_turns(kept) if chain else {}
     arranged = arrange(kept, reading.clock, previous, reading.options, report)
+    if not reading.format.dated:
+        report.time["started_at"] = None
     order, block = choose(reading, arranged)
     report.kept = len(order)
     if not order:
         raise _nothing(path, report)
     follows = links.link(kept, order, arranged.at, chain, report)
-    return Plan(_header(path, reading, arranged.timed), kept, order, arranged, follows, block.size, reading.options.seed)
+    return Plan(
+        _header(path, reading, arranged.timed), kept, order, arranged, follows, block.size, reading.options.seed
+    )
 
 
 def _header(path: Path, reading: Reading, timed: bool) -> dict[str, Any]:
     report = reading.report
     return {
-        "schema": recording.SCHEMA, "name": path.name.split(".")[0], "captured_at": report.time.get("started_at"),
+        "schema": recording.SCHEMA, "name": _name(path), "captured_at": report.time.get("started_at"),
         "source": f"{reading.format.what}, from {path.name}", "notes": "; ".join(report.all_notes()),
         "synthetic": reading.kept.made > 0, "arrivals": "recorded" if timed else "made up", "format": report.format,
         "spread_ties": reading.options.spread_ties, "lacks": report.lacks, "rules_out": report.rules_out,
     }  # fmt: skip
 
 
+def _name(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz").removesuffix(".zst")).stem
+
+
 def _nothing(path: Path, report: Report) -> VtuneError:
     reasons = sorted(report.skipped.items(), key=lambda item: -item[1][0])
     if not reasons:
-        return VtuneError(f"{path}: no requests in this {report.format} file", "give a file of recorded traffic, or name its --format")
+        return VtuneError(
+            f"{path}: no requests in this {report.format} file", "give a file of recorded traffic, or name its --format"
+        )
     told = "; ".join(f"{count} x {reason}" for reason, (count, _) in reasons[:3])
     first = reasons[0][1][1][0]
-    return VtuneError(f"{path}: nothing in this {report.format} file can be replayed: {told}", f"the first of them is {first}")
+    return VtuneError(
+        f"{path}: nothing in this {report.format} file can be replayed: {told}", f"the first of them is {first}"
+    )

@@ -90,7 +90,9 @@ class Kept:
         if found.answer:
             self.answers[number] = _digest(found.session, found.answer)
         messages = found.body.get("messages")
-        said = [m.get("content") for m in messages if m.get("role") == "assistant"] if isinstance(messages, list) else []
+        said = (
+            [m.get("content") for m in messages if m.get("role") == "assistant"] if isinstance(messages, list) else []
+        )
         heard = tuple(_digest(found.session, text) for text in said if isinstance(text, str) and text)
         if heard:
             self.heard[number] = heard

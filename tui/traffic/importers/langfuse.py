@@ -66,7 +66,11 @@ def _observation(line: int, row: Any, session: str | None) -> Found | Skip:
         return Skip(line, "the input is in no known form")
     counts = chat_parts.unpacked(row.get("usageDetails")) or chat_parts.unpacked(row.get("usage"))
     known = usage(counts.get("input"), counts.get("output")) if isinstance(counts, dict) else None
-    known = known or usage(row.get("inputUsage"), row.get("outputUsage")) or usage(row.get("promptTokens"), row.get("completionTokens"))
+    known = (
+        known
+        or usage(row.get("inputUsage"), row.get("outputUsage"))
+        or usage(row.get("promptTokens"), row.get("completionTokens"))
+    )
     words = chat_parts.answer(row.get("output"))
     begin = row.get("startTime")
     messages, tools = _without_definitions(messages)
@@ -101,7 +105,9 @@ def _settings(given: Any) -> dict[str, Any]:
             value = chat_parts.unpacked(value) if not value.replace(".", "", 1).isdigit() else float(value)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
             found[key] = whole(value) if key not in ("temperature", "top_p") else value
-    return {key: value for key, value in found.items() if value is not None and not (key.startswith("max") and value < 1)}
+    return {
+        key: value for key, value in found.items() if value is not None and not (key.startswith("max") and value < 1)
+    }
 
 
 def _between(begin: Any, end: Any) -> float | None:

@@ -16,9 +16,13 @@ def made_request(line: int, row: dict[str, Any], prompt: object, output: object,
     """A request of which only lengths are known; an unknown output length stays unknown."""
     tokens, answer = whole(prompt), whole(output)
     if tokens is None:
-        return Skip(line, "the prompt's length is not a count of tokens", f"the prompt's length is {str(prompt)[:30]!r}")
+        return Skip(
+            line, "the prompt's length is not a count of tokens", f"the prompt's length is {str(prompt)[:30]!r}"
+        )
     if output not in (None, "") and answer is None:
-        return Skip(line, "the output's length is not a count of tokens", f"the output's length is {str(output)[:30]!r}")
+        return Skip(
+            line, "the output's length is not a count of tokens", f"the output's length is {str(output)[:30]!r}"
+        )
     if tokens == 0:
         return Skip(line, "a prompt of 0 tokens")
     ids = row.get("hash_ids")
@@ -131,7 +135,7 @@ BAILIAN = Format("bailian", "Bailian (Qwen) usage trace", _is_bailian, by_object
 TIMED = Format("timed-trace", "vllm bench timed_trace", _is_timed, by_object(seconds_row), "s", block=VLLM_BLOCK)
 GUIDELLM_TRACE = Format("guidellm-trace", "guidellm trace of lengths", _is_guidellm, by_object(seconds_row), "s",
                         block=MOONCAKE_BLOCK)  # fmt: skip
-MOONCAKE = Format("mooncake", "Mooncake trace, also aiperf's fixed schedules", _is_mooncake, by_object(mooncake_row), "ms",
-                  chain=True, block=MOONCAKE_BLOCK)  # fmt: skip
+MOONCAKE = Format("mooncake", "Mooncake trace, also aiperf's fixed schedules", _is_mooncake, by_object(mooncake_row),
+                  "ms", chain=True, block=MOONCAKE_BLOCK)  # fmt: skip
 
 __all__ = ["BAILIAN", "CHAT", "GUIDELLM_TRACE", "MOONCAKE", "TIMED", "made_request"]

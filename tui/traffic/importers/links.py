@@ -42,7 +42,11 @@ def link(kept: Kept, order: list[int], at: "array[float]", chain: bool, report: 
                 early += 1
         elif (target := _heard(kept, number, by_answer)) is not None:
             follows[number] = target
-        elif chain and (before := last.get(kept.sessions.get(number, ""))) is not None and _over(kept, before, number, at):
+        elif (
+            chain
+            and (before := last.get(kept.sessions.get(number, ""))) is not None
+            and _over(kept, before, number, at)
+        ):
             follows[number] = before
         placed[number] = place
         if number in kept.answers:
@@ -75,11 +79,21 @@ def _tell(kept: Kept, follows: dict[int, int], at: "array[float]", lost: int, ea
         "loops": loops, "before_their_answer": soon + max(0, early - loops),
     }  # fmt: skip
     told = [
-        (report.links["linked"], "turn waits", "turns wait", "for the answer before it (closed loop within a conversation)"),
+        (
+            report.links["linked"],
+            "turn waits",
+            "turns wait",
+            "for the answer before it (closed loop within a conversation)",
+        ),
         (report.links["forks"], "answer is", "answers are", "followed by more than one turn"),
         (lost, "turn names", "turns name", "a parent that the file does not have: sent at its time"),
         (loops, "turn follows itself", "turns follow themselves", "in a loop of links: sent at its time"),
-        (report.links["before_their_answer"], "turn arrives", "turns arrive", "before the answer that it follows could have ended"),
+        (
+            report.links["before_their_answer"],
+            "turn arrives",
+            "turns arrive",
+            "before the answer that it follows could have ended",
+        ),
     ]
     report.notes += [f"{counted(n, one, more)} {what}" for n, one, more, what in told if n]
 

@@ -15,6 +15,7 @@ _CUT = "the prompt was cut by the logger"
 _UNSEEN = ("metadata", "user", "extra_headers", "api_key", "proxy_server_request", "litellm_params")
 # A token is at least two characters of nearly any text; fewer here than half of those counted means a cut prompt.
 _LONG = 200
+_FROM_CACHE = "answered from LiteLLM's own cache: it never reached the model"
 
 
 def row(line: int, given: dict[str, Any]) -> Rows:
@@ -52,7 +53,7 @@ def _found(line: int, given: dict[str, Any], path: str, body: dict[str, Any], to
         line, path, clean, begin, text(given.get("request_id") or given.get("id")),
         text(given.get("session_id") or given.get("trace_id")), reply=answered, answer=words, redacted=redacted,
         credentials=held, failed=failed, output_tokens=whole(given.get("completion_tokens")),
-        extra={"odd": "answered from LiteLLM's own cache: it never reached the model"} if given.get("cache_hit") is True else None,
+        extra={"odd": _FROM_CACHE} if given.get("cache_hit") is True else None,
     )  # fmt: skip
 
 

@@ -90,7 +90,9 @@ def body_row(line: int, row: dict[str, Any]) -> Rows:
 
 
 def _is_batch(found: Sniffed) -> str | None:
-    if found.share("body") >= 0.5 and (found.has("custom_id") or found.has("body", "url") or found.has("body", "timestamp")):
+    if found.share("body") >= 0.5 and (
+        found.has("custom_id") or found.has("body", "url") or found.has("body", "timestamp")
+    ):
         return "rows with custom_id, url and body"
     return "rows with custom_id and url" if not found.objects and found.has("custom_id", "url") else None
 

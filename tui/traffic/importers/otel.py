@@ -16,10 +16,17 @@ _OPENED = (
 )  # fmt: skip
 _SPANS = {("spans", "*"), ("resourceSpans", "*", "scopeSpans", "*", "spans", "*")}
 _MAKES_TEXT = {"chat", "text_completion", "generate_content", "completion"}
-_SESSION = ("gen_ai.conversation.id", "session.id", "exgentic.session.id", "langfuse.session.id", "traceloop.association.properties.session_id")
+_SESSION = (
+    "gen_ai.conversation.id",
+    "session.id",
+    "exgentic.session.id",
+    "langfuse.session.id",
+    "traceloop.association.properties.session_id",
+)
 _SETTINGS = {
     "max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed",
-    "stop_sequences": "stop", "choice.count": "n", "frequency_penalty": "frequency_penalty", "presence_penalty": "presence_penalty",
+    "stop_sequences": "stop", "choice.count": "n", "frequency_penalty": "frequency_penalty",
+    "presence_penalty": "presence_penalty",
 }  # fmt: skip
 
 
@@ -66,14 +73,19 @@ def _span(line: int, span: dict[str, Any]) -> Found | Skip:
     attributes = _attributes(span.get("attributes"))
     attributes |= _events(span.get("events"))
     operation = attributes.get("gen_ai.operation.name") or attributes.get("llm.request.type")
-    if operation not in _MAKES_TEXT and not (operation is None and any(k.startswith(("gen_ai.prompt.", "gen_ai.input")) for k in attributes)):
+    if operation not in _MAKES_TEXT and not (
+        operation is None and any(k.startswith(("gen_ai.prompt.", "gen_ai.input")) for k in attributes)
+    ):
         return Skip(line, f"a span that makes no text: {str(operation or span.get('name') or 'unnamed')[:40]}")
     begin, end = _time(span, "start"), _time(span, "end")
     counts = usage(_first(attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
                    _first(attributes, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"))  # fmt: skip
     said = _first(attributes, "gen_ai.output.messages", "gen_ai.output.text", "gen_ai.completion.0.content")
     words = chat_parts.answer(said)
-    error = bool(attributes.get("error.type")) or str((span.get("status") or {}).get("code")) in ("2", "STATUS_CODE_ERROR")
+    error = bool(attributes.get("error.type")) or str((span.get("status") or {}).get("code")) in (
+        "2",
+        "STATUS_CODE_ERROR",
+    )
     found = Found(
         line, CHAT, _settings(attributes), begin, text(span.get("span_id") or span.get("spanId")),
         text(_first(attributes, *_SESSION)) or text(span.get("trace_id") or span.get("traceId")),
@@ -108,7 +120,9 @@ def _with_prompt(found: Found, attributes: dict[str, Any], counts: dict[str, int
     found.body = {"messages": messages, **found.body}
     tools = chat_parts.unpacked(attributes.get("gen_ai.tool.definitions"))
     if isinstance(tools, list) and tools:
-        found.body["tools"] = [t if "function" in t else {"type": "function", "function": t} for t in tools if isinstance(t, dict)]
+        found.body["tools"] = [
+            t if "function" in t else {"type": "function", "function": t} for t in tools if isinstance(t, dict)
+        ]
     return found
 
 
@@ -124,7 +138,10 @@ def _numbered(attributes: dict[str, Any]) -> list[dict[str, Any]] | None:
 def _settings(attributes: dict[str, Any]) -> dict[str, Any]:
     named = ((ours, attributes.get(f"gen_ai.request.{theirs}")) for theirs, ours in _SETTINGS.items())
     model = attributes.get("gen_ai.request.model")
-    return {**({"model": model} if isinstance(model, str) else {}), **{key: value for key, value in named if value is not None}}
+    return {
+        **({"model": model} if isinstance(model, str) else {}),
+        **{key: value for key, value in named if value is not None},
+    }
 
 
 def _attributes(value: Any) -> dict[str, Any]:
@@ -154,7 +171,15 @@ def _events(events: Any) -> dict[str, Any]:
     for event in events if isinstance(events, list) else ():
         if isinstance(event, dict):
             for key, value in _attributes(event.get("attributes")).items():
-                if key.startswith(("gen_ai.prompt", "gen_ai.completion", "gen_ai.input", "gen_ai.output", "gen_ai.system_instructions")):
+                if key.startswith(
+                    (
+                        "gen_ai.prompt",
+                        "gen_ai.completion",
+                        "gen_ai.input",
+                        "gen_ai.output",
+                        "gen_ai.system_instructions",
+                    )
+                ):
                     found[key] = value
     return found
 

@@ -8,7 +8,20 @@ from tui.traffic.importers.format import Format, Rows, by_object
 from tui.traffic.importers.found import Found, Skip, text
 from tui.traffic.importers.sniff import Sniffed
 
-_READ = {"id", "at", "path", "body", "group", "session", "after", "think_s", "redacted", "reply", "hash_ids", "source_line"}
+_READ = {
+    "id",
+    "at",
+    "path",
+    "body",
+    "group",
+    "session",
+    "after",
+    "think_s",
+    "redacted",
+    "reply",
+    "hash_ids",
+    "source_line",
+}
 
 
 def row(line: int, given: dict[str, Any]) -> Rows:

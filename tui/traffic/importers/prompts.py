@@ -18,7 +18,9 @@ def custom_row(line: int, row: dict[str, Any]) -> Rows:
     if not isinstance(prompt, str) or not prompt:
         yield Skip(line, "no prompt")
         return
-    yield Found(line, CHAT, {"messages": [{"role": "user", "content": prompt}]}, output_tokens=whole(row.get("output_tokens")))
+    yield Found(
+        line, CHAT, {"messages": [{"role": "user", "content": prompt}]}, output_tokens=whole(row.get("output_tokens"))
+    )
 
 
 def guidellm_row(line: int, row: dict[str, Any]) -> Rows:

@@ -81,7 +81,9 @@ class Reading:
         if self._blind and self._blind == self.kept.made:
             self.report.lack("prefix information (the prompts share nothing)", PREFIX)
         elif self._blind:
-            self.report.lack(f"prefix information of {self._blind} requests (their prompts share nothing: hit rates are a floor)")
+            self.report.lack(
+                f"prefix information of {self._blind} requests (their prompts share nothing: hit rates are a floor)"
+            )
 
     def _copy(self, found: Found) -> bool:
         row = repr((found.stamp, found.path, found.body, found.made)).encode(errors="surrogatepass")

@@ -8,7 +8,11 @@ _SERVEGEN = re.compile(r"^\d+(\.\d+)?,[\d.]+,[\d.]+,(Gamma|Weibull|),")
 _GOREPLAY = re.compile(r"^[123] [0-9a-f]{16,40} \d{10,20}( -?\d+)?$")
 _MAGIC = (
     (b"PK\x03\x04", "a zip archive", "unpack it first: vtune reads plain, .gz and .zst files"),
-    (b"PAR1", "a Parquet file", "write it as JSON lines first, such as with pandas: to_json(lines=True, orient='records')"),
+    (
+        b"PAR1",
+        "a Parquet file",
+        "write it as JSON lines first (pandas: to_json with lines=True)",
+    ),
     (b"ARROW1", "an Arrow file", "write it as JSON lines first"),
     (b"SQLite format 3", "an SQLite database", "export the table as JSON lines first"),
     (b"\x89HDF", "an HDF5 file", "write it as JSON lines first"),
@@ -20,7 +24,7 @@ _RECORD = "record the traffic itself with `vtune record`"
 
 
 def surely(found: Sniffed) -> tuple[str, str] | None:
-    """(what it is and why it can't be imported, what to do instead) for what no format could be; before any is tried."""
+    """(what it is and why it can't be imported, what to do instead) for what no format could be."""
     for magic, what, mend in _MAGIC:
         if found.head.startswith(magic):
             return f"{what}, which vtune does not read", mend
@@ -28,13 +32,25 @@ def surely(found: Sniffed) -> tuple[str, str] | None:
         return "an empty file", "give a file of recorded traffic"
     first, text = found.first_line, found.head[:4096].decode(errors="replace")
     if _GOREPLAY.match(first):
-        return "a goreplay capture, which vtune does not read", f"replay it through the recorder (gor --output-http), or {_RECORD}"
+        return (
+            "a goreplay capture, which vtune does not read",
+            f"replay it through the recorder (gor --output-http), or {_RECORD}",
+        )
     if _SERVEGEN.match(first):
-        return "a ServeGen rate model: it has rates and no requests", "draw requests from it with ServeGen, then import those"
+        return (
+            "a ServeGen rate model: it has rates and no requests",
+            "draw requests from it with ServeGen, then import those",
+        )
     if re.match(r"\s*interactions:", text):
-        return "VCR cassettes, which have no times of their requests", f"{_RECORD}, or write their bodies as OpenAI Batch lines"
+        return (
+            "VCR cassettes, which have no times of their requests",
+            f"{_RECORD}, or write their bodies as OpenAI Batch lines",
+        )
     if re.search(r"^load:\s*$", text, re.MULTILINE) and re.search(r"^(data|api|server):", text, re.MULTILINE):
-        return "an inference-perf configuration: it describes load and holds no traffic", "import the trace that it names"
+        return (
+            "an inference-perf configuration: it describes load and holds no traffic",
+            "import the trace that it names",
+        )
     return None
 
 
@@ -45,18 +61,19 @@ def why(found: Sniffed) -> tuple[str, str]:
     if "log" in found.keys:
         return "no sound HTTP archive: it has no log.entries", "export the archive again"
     return _by_keys(found) or (
-        "no format that vtune knows", "name one with --format, or write OpenAI Batch lines: custom_id, url, body, timestamp",
+        "no format that vtune knows",
+        "name one with --format, or write OpenAI Batch lines: custom_id, url, body, timestamp",
     )  # fmt: skip
 
 
 def _by_keys(found: Sniffed) -> tuple[str, str] | None:
     known = (
-        (("response", "custom_id"), "an OpenAI Batch output: it holds answers and no requests", "import the batch's input file"),
-        (("retrieved_context", "query"), "a RAGChecker file: it has no prompts as they were sent", _RECORD),
-        (("golden_answers",), "a FlashRAG file: it has questions without passages", _RECORD),
-        (("contexts", "input"), "an MT-RAG file: its passages and turns are not yet prompts", "turn it into OpenAI Batch lines first"),
+        (("response", "custom_id"), "an OpenAI Batch output: answers without requests", "import its input file"),
+        (("retrieved_context", "query"), "a RAGChecker file: no prompts as they were sent", _RECORD),
+        (("golden_answers",), "a FlashRAG file: questions without passages", _RECORD),
+        (("contexts", "input"), "an MT-RAG file: passages and turns, not yet prompts", "write OpenAI Batch lines"),
         (("requests", "timestamp"), "an AIBrix workload, which vtune does not read", "write it as OpenAI Batch lines"),
-        (("nodes",), "a graph of requests, which vtune does not read", "write its requests as OpenAI Batch lines"),
+        (("nodes",), "a graph of requests, which vtune does not read", "write OpenAI Batch lines"),
         (("rate", "cv"), "a ServeGen rate model: it has rates and no requests", "draw requests from it with ServeGen"),
     )  # fmt: skip
     for keys, what, mend in known:

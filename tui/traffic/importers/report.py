@@ -60,7 +60,10 @@ class Report:
     def lines(self) -> list[str]:
         """For a person; every line is safe to print."""
         missed = self.read - self.kept
-        told = [f"{self.file}: {self.format} ({self.detected})", f"read {self.read} = kept {self.kept} + skipped {missed}"]
+        told = [
+            f"{self.file}: {self.format} ({self.detected})",
+            f"read {self.read} = kept {self.kept} + skipped {missed}",
+        ]
         for reason, (count, examples) in self.skipped.items():
             told += [f"  skipped {count}: {reason}", *(f"    {example}" for example in examples)]
         told.append(self._time_line())

@@ -54,7 +54,9 @@ class Source:
             yield from self._read()
         except _Cut as error:
             if self.strict:
-                raise VtuneError(f"{self.path}: damaged or cut ({error})", "copy it again, or import without --strict") from error
+                raise VtuneError(
+                    f"{self.path}: damaged or cut ({error})", "copy it again, or import without --strict"
+                ) from error
             self._note(f"the file is damaged or cut ({error}): what came before is kept")
 
     def lines(self) -> Iterator[tuple[int, bytes, bool]]:
@@ -130,7 +132,9 @@ class Source:
             if not any(cell.strip() for cell in row):
                 continue
             if len(row) != len(names):
-                yield Skip(reader.line_num, "not as many columns as the header names", f"{len(row)} columns, not {len(names)}")
+                yield Skip(
+                    reader.line_num, "not as many columns as the header names", f"{len(row)} columns, not {len(names)}"
+                )
                 continue
             yield reader.line_num, dict(zip(names, row, strict=True))
 

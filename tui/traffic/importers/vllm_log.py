@@ -14,8 +14,8 @@ from tui.traffic.importers.source import Source
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PREFIX = re.compile(
-    r"^(?:\([^)]* pid=\d+\) )?(?:INFO|DEBUG|WARNING|ERROR) (?P<month>\d\d)-(?P<day>\d\d) (?P<time>\d\d:\d\d:\d\d)(?:\.\d+)? "
-    r"\[[^\]]*\] (?P<said>.*)$", re.DOTALL,
+    r"^(?:\([^)]* pid=\d+\) )?(?:INFO|DEBUG|WARNING|ERROR) (?P<month>\d\d)-(?P<day>\d\d) "
+    r"(?P<time>\d\d:\d\d:\d\d)(?:\.\d+)? \[[^\]]*\] (?P<said>.*)$", re.DOTALL,
 )  # fmt: skip
 _RECEIVED = re.compile(r"Received request (?P<id>[^\s:]+): ")
 _DETAILS = re.compile(r"Request (?P<id>\S+) details: ")
@@ -169,5 +169,5 @@ def _matches(found: Sniffed) -> str | None:
 VLLM_LOG = Format(
     "vllm-log", "vLLM request log", _matches, rows,
     lacks=("arrival times finer than a second",), rules_out=("studies of arrival bursts",),
-    notes=("the log has no year and no zone",),
+    notes=("the log has no year and no zone",), dated=False,
 )  # fmt: skip

@@ -39,8 +39,9 @@ def is_lines(head: bytes) -> bool:
 def documents(texts: Iterable[str], opened: Callable[[Path], bool], objects: bool) -> Iterator[tuple[int, Path, Any]]:
     """(line, path, value) of each value in each document; containers at `opened` paths are gone into.
 
-    Documents follow each other, or are the members of an array, which is always opened; with `objects` they are
-    opened too, and () stands for the end of one, else each comes whole with the path (). A member of an inner array has ``*`` in its path. Raises Broken.
+    Documents follow each other, or are the members of an array, which is always opened. With `objects` they are
+    opened too, and () stands for the end of one, else each comes whole with the path (). A member of an inner array
+    has ``*`` in its path. Raises Broken.
     """
     reader = _Reader(texts)
     while first := reader.peek():

@@ -18,7 +18,9 @@ def conversation(line: int, row: dict[str, Any]) -> Rows:
         yield Skip(line, "no requests in the conversation")
         return
     if row.get("block_size") not in (None, BLOCK):
-        yield Skip(line, f"blocks of another size than {BLOCK} tokens", f"block_size is {str(row['block_size'])[:20]!r}")
+        yield Skip(
+            line, f"blocks of another size than {BLOCK} tokens", f"block_size is {str(row['block_size'])[:20]!r}"
+        )
         return
     for one in _flat(row["requests"]):
         yield _request(line, one, session)
