@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tui.traffic.http.parser import ProtocolError, ResponseParser
 from tui.traffic.http.target import Target
-from tui.traffic.http.wire import PlainWire, TlsWire, dial
+from tui.traffic.http.wire import PlainWire, TlsWire, open_wire
 
 
 class ConnectionLost(Exception):
@@ -116,23 +116,7 @@ class Connection:
 async def open_connection(target: Target, tls: ssl.SSLContext | None = None, timeout_s: float = 30.0) -> Connection:
     """Connect (and do the TLS handshake); raises OSError, which ssl.SSLError and TimeoutError are."""
     connection = Connection()
-    sock = await dial(target, timeout_s)
-    if not target.tls:
-        connection.attach(PlainWire(sock, connection.received, connection.lost))
-        return connection
-    loop = asyncio.get_running_loop()
-    try:
-        _, wire = await loop.create_connection(
-            lambda: TlsWire(connection.received, connection.lost),
-            sock=sock,
-            ssl=tls or ssl.create_default_context(),
-            server_hostname=target.host,
-            ssl_handshake_timeout=timeout_s,
-        )
-    except BaseException:
-        sock.close()
-        raise
-    connection.attach(wire)
+    connection.attach(await open_wire(target, connection.received, connection.lost, tls, timeout_s))
     return connection
 
 

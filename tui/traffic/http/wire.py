@@ -6,7 +6,9 @@ kernel merged before we read carry the last one's time: a stamp is an upper boun
 """
 
 import asyncio
+import contextlib
 import socket
+import ssl
 import struct
 import sys
 from collections.abc import Callable
@@ -34,8 +36,10 @@ class PlainWire:
         self._on_data, self._on_lost = on_data, on_lost
         self._out = b""
         self._on_sent: Callable[[int], None] | None = None
+        self._reading = self._writing = False
+        self._ending = False
         self.closed = False
-        self._loop.add_reader(self._fd, self._readable)
+        self.resume()
 
     def write(self, data: bytes, on_sent: Callable[[int], None] | None = None) -> None:
         """Send all of `data`; `on_sent` gets the time when the last byte was handed to the kernel."""
@@ -43,6 +47,29 @@ class PlainWire:
         self._on_sent = on_sent
         if not self.closed:
             self._writable()
+
+    @property
+    def pending(self) -> int:
+        """Bytes that the kernel has not taken yet."""
+        return len(self._out)
+
+    def pause(self) -> None:
+        """Read no more: the peer is held back as soon as the kernel's buffers are full."""
+        if self._reading:
+            self._reading = False
+            self._loop.remove_reader(self._fd)
+
+    def resume(self) -> None:
+        if not self._reading and not self.closed:
+            self._reading = True
+            self._loop.add_reader(self._fd, self._readable)
+
+    def end(self) -> None:
+        """Say that nothing more comes, after what was written; reading goes on."""
+        self._ending = True
+        if not self._out and not self.closed:
+            with contextlib.suppress(OSError):
+                self._sock.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         if not self.closed:
@@ -64,16 +91,25 @@ class PlainWire:
         except OSError as error:
             # On its way out of write() the caller is not yet waiting.
             self._loop.call_soon(self._lose, error)
-            self._loop.remove_writer(self._fd)
+            self._watch_writing(False)
             return
         self._out = self._out[count:]
+        self._watch_writing(bool(self._out))
         if self._out:
-            self._loop.add_writer(self._fd, self._writable)
             return
-        self._loop.remove_writer(self._fd)
+        if self._ending:
+            self.end()
         if self._on_sent is not None:
             done, self._on_sent = self._on_sent, None
             done(monotonic_ns())
+
+    def _watch_writing(self, wanted: bool) -> None:
+        if wanted != self._writing:
+            self._writing = wanted
+            if wanted:
+                self._loop.add_writer(self._fd, self._writable)
+            else:
+                self._loop.remove_writer(self._fd)
 
     def _readable(self) -> None:
         try:
@@ -102,6 +138,8 @@ class TlsWire(asyncio.Protocol):
     def __init__(self, on_data: OnData, on_lost: OnLost) -> None:
         self._on_data, self._on_lost = on_data, on_lost
         self._transport: asyncio.Transport | None = None
+        self._on_sent: Callable[[int], None] | None = None  # of a write that the transport's buffer is too full for
+        self._full = False
         self.closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -116,10 +154,35 @@ class TlsWire(asyncio.Protocol):
             self.closed = True
             self._on_lost(exc)
 
-    def write(self, data: bytes, on_sent: Callable[[int], None]) -> None:
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        if self._on_sent is not None:
+            done, self._on_sent = self._on_sent, None
+            done(monotonic_ns())
+
+    def write(self, data: bytes, on_sent: Callable[[int], None] | None = None) -> None:
         assert self._transport is not None
         self._transport.write(data)
-        on_sent(monotonic_ns())
+        if self._full:
+            self._on_sent = on_sent
+        elif on_sent is not None:
+            on_sent(monotonic_ns())
+
+    @property
+    def pending(self) -> int:
+        """Bytes that wait in the transport."""
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def pause(self) -> None:
+        if self._transport is not None and not self.closed:
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        if self._transport is not None and not self.closed:
+            self._transport.resume_reading()
 
     def close(self) -> None:
         self.closed = True
@@ -162,3 +225,24 @@ async def dial(target: Target, timeout_s: float) -> socket.socket:
             sock.close()
             raise
     raise last
+
+
+async def open_wire(
+    target: Target, on_data: OnData, on_lost: OnLost, tls: ssl.SSLContext | None = None, timeout_s: float = 30.0
+) -> PlainWire | TlsWire:
+    """Connect (and do the TLS handshake); raises OSError, which ssl.SSLError and TimeoutError are."""
+    sock = await dial(target, timeout_s)
+    if not target.tls:
+        return PlainWire(sock, on_data, on_lost)
+    try:
+        _, wire = await asyncio.get_running_loop().create_connection(
+            lambda: TlsWire(on_data, on_lost),
+            sock=sock,
+            ssl=tls or ssl.create_default_context(),
+            server_hostname=target.host,
+            ssl_handshake_timeout=timeout_s,
+        )
+    except BaseException:
+        sock.close()
+        raise
+    return wire
