@@ -77,26 +77,26 @@ class Engine:
             self._become("stopped")
             raise
         self.start_s = time.monotonic() - begun
-        self._ready_at = self.log_path.stat().st_size
+        self._ready_at = self._log_size()
         self._become("warming")
         assert self._child
         self._watch = asyncio.create_task(self._wait_for_death(self._child))
 
     async def _start_plain(self) -> None:
         self.start_kind = "plain"
-        launch = self.launch
+        launch, offset = self.launch, self._log_size()
         argv = list(launch.argv)
         self._child = await self._keeper.launch(launch.launch_id, argv, environment(launch), self.log_path)
-        await self._come_up(self._child, None)
+        await self._come_up(self._child, offset, None)
 
     async def _start_warm(self) -> bool:
         """Whether it came up from a starter; where it did not, why is told. Raises what a plain start would too."""
         if self._warm is None:
             return False
-        self.start_kind = "warm"
+        self.start_kind, offset = "warm", self._log_size()
         try:
             self._child = await self._warm.launch(self.launch, self.log_path)
-            await self._come_up(self._child, _STILL_S)
+            await self._come_up(self._child, offset, _STILL_S)
         except WarmRefused as refusal:
             self._on_event({"kind": "warning", "text": refusal.what})
             return False
@@ -108,12 +108,14 @@ class Engine:
             return False
         return True
 
-    async def _come_up(self, child: Child, still_s: float | None) -> None:
-        attempt = Readiness(
-            self.launch, child, self.log_path, self._on_event, timeout_s=self._timeout_s, still_s=still_s
-        )
+    async def _come_up(self, child: Child, offset: int, still_s: float | None) -> None:
+        limits = {"timeout_s": self._timeout_s, "still_s": still_s}
+        attempt = Readiness(self.launch, child, self.log_path, self._on_event, offset=offset, **limits)
         self.phases = attempt.phases
         await attempt.wait()
+
+    def _log_size(self) -> int:
+        return self.log_path.stat().st_size if self.log_path.exists() else 0
 
     # -- after the start
 

@@ -39,7 +39,7 @@ class EngineFailed(VtuneError):
 
 
 class Readiness:
-    """Waits for one child. `still_s`: give up when it neither logs nor computes for so long, as a bad fork would."""
+    """Waits for one child, whose log begins at `offset`. `still_s`: give up when it neither logs nor computes for so long, as a bad fork would."""
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class Readiness:
         log: Path,
         on_event: Callable[[dict[str, Any]], None],
         *,
+        offset: int,
         timeout_s: float,
         still_s: float | None = None,
     ) -> None:
@@ -55,8 +56,8 @@ class Readiness:
         self._launch = launch
         self._child = child
         self._log = log
-        self._offset = log.stat().st_size if log.exists() else 0
-        self._lines = LogFollower(log, self._offset)
+        self._offset = offset
+        self._lines = LogFollower(log, offset)
         self._on_event = on_event
         self._timeout_s = timeout_s
         self._still_s = still_s

@@ -52,7 +52,7 @@ class Starter:
         path = folder / "starter"
         env = environment(launch)
         name = env[_TAG] = f"starter-{os.urandom(6).hex()}"
-        argv = [launch.python, str(_SCRIPT), str(path), _option(launch, "--model") or ""]
+        argv = [launch.python, str(_SCRIPT), str(path), _module(launch), _model(launch)]
         try:
             starter = cls(await keeper.launch(name, argv, env, log))
             await starter._come_up(path)
@@ -149,10 +149,17 @@ class Starters:
                 await result.close()
 
 
-def _option(launch: Launch, name: str) -> str | None:
-    argv = list(launch.argv)
-    if name in argv[:-1]:
-        return argv[argv.index(name) + 1]
-    if "serve" in argv[:-1]:
-        return argv[argv.index("serve") + 1]
-    return None
+def _module(launch: Launch) -> str:
+    """The server's module, of ``python -m MODULE ...``."""
+    argv = launch.argv
+    if len(argv) < 3 or argv[1] != "-m":
+        raise WarmRefused("this command is not a vLLM server that can be forked")
+    return argv[2]
+
+
+def _model(launch: Launch) -> str:
+    """The model as vLLM is given it, so that its code can be imported too; empty where the command names none."""
+    for before in ("--model", "serve"):
+        if before in launch.argv[:-1]:
+            return launch.argv[launch.argv.index(before) + 1]
+    return ""

@@ -1,6 +1,6 @@
 """The warm starter: imports vLLM once, then forks a server per launch.
 
-Run by the keeper as ``python starter.py SOCKET MODEL`` with the interpreter and the whole environment of the engines
+Run by the keeper as ``python starter.py SOCKET MODULE MODEL`` with the interpreter and the whole environment of the engines
 it is to start. SOCKET lies in a directory that only the user can enter; JSON lines go both ways:
 
     -> {"do": "launch", "argv", "env", "cwd", "log"}
@@ -37,16 +37,14 @@ PR_SET_PDEATHSIG = 1
 METHOD = "VLLM_WORKER_MULTIPROC_METHOD"
 SERVERS = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.main")
 
-# What a server, its core and its worker import before they are ready. A name that an install lacks is skipped.
+# What a server, its core and its worker import anyway, and no more: on CPU the worker goes over every loaded module
+# (P/triton_utils/dispatcher.py:123) and falls over numba, which only n-gram speculation loads, and later.
+# A name that an install lacks is skipped.
 HEAVY = (
-    "vllm.entrypoints.openai.api_server",
-    "vllm.entrypoints.cli.main",
-    "vllm.entrypoints.cli.serve",
     "vllm.v1.engine.core",
     "vllm.v1.engine.async_llm",
     "vllm.v1.executor.multiproc_executor",
     "vllm.model_executor.models.registry",
-    "vllm.v1.spec_decode.ngram_proposer",
 )
 HEAVY_CPU = ("vllm.v1.worker.cpu_worker", "vllm.v1.worker.cpu_model_runner", "vllm.v1.attention.backends.cpu_attn")
 HEAVY_GPU = ("vllm.v1.worker.gpu_worker", "vllm.v1.worker.gpu_model_runner")
@@ -56,7 +54,7 @@ def native_threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def preload(model: str) -> int:
+def preload(server: str, model: str) -> int:
     """Import everything heavy; returns how many native threads were there before vLLM came.
 
     Those are OpenBLAS's, which numpy brings and which takes care of forks itself.
@@ -64,7 +62,7 @@ def preload(model: str) -> int:
     import numpy  # noqa: F401
 
     harmless = native_threads()
-    for name in HEAVY:
+    for name in (server, *HEAVY):
         attempt(name)
     from vllm.platforms import current_platform
 
@@ -72,6 +70,8 @@ def preload(model: str) -> int:
         attempt(name)
     for name in model_modules(model):
         attempt(name)
+    gc.collect()
+    gc.freeze()  # the collector writes to what it visits; frozen, the pages stay shared with the servers
     return harmless
 
 
@@ -159,8 +159,6 @@ def fork_server(launch: Dict[str, Any], ours: List[int]) -> Tuple[int, int]:
     """Fork a server that is no child of ours; returns its pid and start time."""
     go_reader, go_writer = os.pipe()
     pid_reader, pid_writer = os.pipe()
-    gc.collect()
-    gc.freeze()  # pages of imported objects stay shared
     middle = os.fork()
     if middle == 0:
         try:
@@ -182,7 +180,6 @@ def fork_server(launch: Dict[str, Any], ours: List[int]) -> Tuple[int, int]:
     start = int(stat[stat.rfind(b")") + 2 :].split()[19])
     os.write(go_writer, b"x")
     os.close(go_writer)
-    gc.unfreeze()
     return child, start
 
 
@@ -255,7 +252,7 @@ def answer(request: Dict[str, Any], harmless: int, ours: List[int]) -> Dict[str,
     return {"forked": pid, "start": start}
 
 
-def main(path: str, model: str) -> None:
+def main(path: str, server: str, model: str) -> None:
     sys.path.pop(0)  # this folder; the server must not find keeper.py here
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(path)
@@ -265,7 +262,7 @@ def main(path: str, model: str) -> None:
     if not is_same_user(connection):
         sys.exit("warm starter: a stranger connected")
     begin = time.monotonic()
-    harmless = preload(model)
+    harmless = preload(server, model)
     lines = connection.makefile("rwb")
 
     def say(**words: Any) -> None:
@@ -283,4 +280,4 @@ def main(path: str, model: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:4])
