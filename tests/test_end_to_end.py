@@ -21,7 +21,7 @@ REQUESTS = 8
 START_S = 240.0
 RUN_S = 240.0
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

@@ -172,6 +172,38 @@ async def test_a_warm_start_that_stands_still_is_repeated_plainly(
     await engine.stop(1)
 
 
+async def test_a_launch_that_is_given_up_leaves_no_server(
+    keeper: Keeper, starters: Starters, tmp_path: Path
+) -> None:
+    starter = await starters.ready(launch())
+    for turns in range(12):  # given up at every point between the question and the adoption
+        given_up = asyncio.create_task(starters.launch(launch(), tmp_path / f"{turns}.log"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        given_up.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+    kept = await starters.launch(launch(), tmp_path / "kept.log")
+    assert (await told(tmp_path / "kept.log"))["env"]["VTUNE_LAUNCH"] == kept.name
+    others = {starter.pid, *kept.members()}
+    for _ in range(300):
+        left = {proc.pid for proc in kin.descendants(keeper.pid, kin.table()) if proc.alive} - others
+        if not left:
+            break
+        await asyncio.sleep(0.02)
+    assert not left
+
+
+async def test_a_starter_that_cannot_be_made_is_not_tried_for_every_launch(
+    starters: Starters, tmp_path: Path
+) -> None:
+    broken = {"PYTHONPATH": "", "PYTHONHOME": "/nonexistent"}
+    for _ in range(3):
+        with pytest.raises(WarmRefused, match="the starter ended"):
+            await starters.launch(launch(**broken), tmp_path / "log")
+    assert len(list(tmp_path.glob("starter-*.log"))) == 1
+
+
 async def test_a_server_survives_its_starter_and_a_new_one_is_made(starters: Starters, tmp_path: Path) -> None:
     child = await starters.launch(launch(), tmp_path / "1.log")
     await told(tmp_path / "1.log")

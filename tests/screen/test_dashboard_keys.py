@@ -283,3 +283,21 @@ async def test_a_key_on_the_bottom_line_can_be_clicked() -> None:
         await pilot.click("#keys", offset=(at, 0))
         await pilot.pause()
         assert ("replay",) in controls.calls
+
+
+async def test_the_palette_runs_a_command_and_survives_keys_without_a_match() -> None:
+    controls = FakeControls(scenes.ready())
+    app = VtuneApp(controls)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        for key in ("ctrl+p", "pagedown", "z", "pagedown", "pageup", "down"):  # faster than the list is laid out
+            app.simulate_key(key)
+        await pilot.pause()
+        await pilot.press(*"zzz", "pagedown", "pageup", "down", "escape", "escape")
+        await pilot.pause()
+        assert app.screen is app.dashboard
+        await pilot.press("ctrl+p", *"report")
+        await app.workers.wait_for_complete([w for w in app.workers if w.node is app.screen])
+        await pilot.press("enter", "enter")
+        await pilot.pause()
+        assert ("export",) in controls.calls

@@ -11,6 +11,7 @@ from textual.widgets import DataTable
 from tui.app import VtuneApp
 from tui.screens.layout import AREAS
 from tui.session.snapshot import EMPTY, EngineView, MetricsView, Snapshot
+from tui.widgets import look
 
 SIZES = [(40, 10), (80, 24), (120, 36), (160, 48), (200, 60)]
 SCENES = {
@@ -202,3 +203,29 @@ async def test_targets_warnings_errors_and_late_sending_are_told() -> None:
     run = replace(scenes.live(), failed=3, errors=(("http 400", 2), ("timeout", 1)), max_lag_s=0.4)
     screen = await shown(scenes.replaying(run=run))
     assert "2 × http 400" in screen and "1 × timeout" in screen and "400 ms" in screen
+
+
+async def test_any_theme_of_textual_draws_every_panel() -> None:
+    app = VtuneApp(FakeControls(scenes.compared()))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        before = text(app)
+        for name in app.available_themes:
+            app.theme = name
+            await pilot.pause()
+            assert text(app) == before
+
+
+async def test_plots_take_their_colours_from_the_theme() -> None:
+    def colours(app: VtuneApp) -> set[str]:
+        kv = app.screen.query_one("#kv")
+        segments = [segment for y in range(kv.size.height) for segment in kv.render_line(y)]
+        return {segment.style.color.name for segment in segments if "⣿" in segment.text}
+
+    app = VtuneApp(FakeControls(scenes.compared()))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        dark = colours(app)
+        app.theme = "vtune-light"
+        await pilot.pause()
+        assert dark == {look.DARK.variables["cold"]} and colours(app) == {look.LIGHT.variables["cold"]}

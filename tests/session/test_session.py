@@ -235,3 +235,17 @@ async def test_an_api_key_is_sent_and_not_stored(make, monkeypatch):
         assert (await measured(session))["requests"]["ok"] == 6
         await session.close()
     assert all("sk-qrstuvwxyz" not in path.read_text() for path in session.folder.iterdir())
+
+
+async def test_an_engine_that_hangs_is_told_and_not_ended(make, tmp_path, monkeypatch):
+    monkeypatch.setattr("tui.session.stall.LEAST_S", 1.0)
+    monkeypatch.setattr("tui.session.stall.TIMES", 1.0)
+    hanging = write_recording(tmp_path / "hanging.jsonl", requests=2, standin={"hang_after": 2})
+    session = make(recording_ref=str(hanging))
+    await session.start()
+    await session.ready()
+    await session.replay()
+    await until(session, lambda s: any("no progress" in notice["what"] for notice in s.notices))
+    assert session.state.engine.state == "ready" and alive(session.host.engine.pids())
+    await session.cancel_replay()
+    assert (await session.finished())["requests"]["cancelled"] == 2

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from tui.errors import Exit, VtuneError
 
 if TYPE_CHECKING:
     from tui.session.session import Session
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,11 +71,15 @@ async def _replay(args: argparse.Namespace) -> int:
     progress = Progress()
     session.subscribe(progress)
     progress.say(f"session {session.folder}")
-    try:
-        result = await _interruptible(_run(session))
-    finally:
-        progress.close()
-        await asyncio.shield(session.close())
+    work = asyncio.create_task(_run(session))
+    with _caught(work):
+        try:
+            result = await work
+        except asyncio.CancelledError:
+            result = None
+        finally:
+            progress.close()
+            await session.close()
     if result is None:
         return Exit.INTERRUPTED
     if args.json:
@@ -110,24 +117,22 @@ async def _run(session: "Session") -> dict[str, Any]:
     return await session.finished()
 
 
-async def _interruptible(work: Any) -> dict[str, Any] | None:
-    """The work's result; None when SIGINT, SIGTERM or SIGHUP ended it."""
-    task = asyncio.ensure_future(work)
+@contextlib.contextmanager
+def _caught(work: "asyncio.Task[Any]") -> Iterator[None]:
+    """SIGINT, SIGTERM and SIGHUP end the work; a second one must not cut the engine's orderly end short."""
     loop = asyncio.get_running_loop()
-    caught = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in caught:
-        loop.add_signal_handler(number, task.cancel)
+
+    def end() -> None:
+        if work.cancel():
+            print("vtune: interrupted, ending the engine", file=sys.stderr)
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, end)
     try:
-        return await task
-    except asyncio.CancelledError:
-        print("vtune: interrupted, ending the engine", file=sys.stderr)
-        return None
+        yield
     finally:
-        for number in caught:
-            with contextlib.suppress(ValueError):
-                loop.remove_signal_handler(number)
-            # A second signal must not cut the engine's orderly end short.
-            signal.signal(number, signal.SIG_IGN)
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
 
 
 def _exit_code(result: dict[str, Any], session: "Session", gate: bool) -> int:

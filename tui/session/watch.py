@@ -8,6 +8,7 @@ import httpx
 from tui.metrics import device
 from tui.metrics.scrape import Scrape, Scraper
 from tui.session.host import Emit, Host
+from tui.session.stall import Stall
 from tui.session.state import State
 
 BUSY_S = 0.4  # between scrapes while a replay runs
@@ -26,12 +27,15 @@ class Watch:
         self._scraper: Scraper | None = None
         self._since_whole = 0
         self._last: Scrape | None = None
+        self._stall = Stall()
+        self._chunks = 0
         self.seen_at: float | None = None  # epoch of the newest scrape, told or not
 
     def begin(self) -> None:
         """Watch the engine that the host runs now."""
         self.end()
         assert self._host.launch is not None
+        self._stall, self._chunks = Stall(), 0
         self._scraper = Scraper(self._host.launch.url, self._client)
         self._task = asyncio.create_task(self._loop())
 
@@ -47,9 +51,11 @@ class Watch:
             return False
         async with self._lock:
             scrape = await scraper.once()
-            if scrape is None or scraper is not self._scraper:
+            if scraper is not self._scraper:
                 return False
-            return self._tell(scrape, full)
+            moved = scrape is not None and (self._last is None or "engines" in scrape.changes(self._last))
+            self._look_for_stall(moved)
+            return scrape is not None and self._tell(scrape, full)
 
     def _tell(self, scrape: Scrape, full: bool) -> bool:
         before, self._last, self.seen_at = self._last, scrape, scrape.t
@@ -62,6 +68,17 @@ class Watch:
         elif moved or self._state.running is not None:
             self._emit("scrape", n=self._host.number, d=changes)
         return not moved and not scrape.running and not scrape.waiting
+
+    def _look_for_stall(self, moved: bool) -> None:
+        run = self._state.runs.get(self._state.running) if self._state.running is not None else None
+        tick = run.tick if run else None
+        chunks = tick.content_chunks if tick else 0
+        running = bool(tick and tick.running) or bool(self._last and self._last.running)
+        silent = self._stall.see(time.monotonic(), running, moved or chunks != self._chunks)
+        self._chunks = chunks
+        if silent is not None:
+            what = f"the engine has made no progress for {silent:.0f} s though requests run; it may hang"
+            self._emit("notice", level="error", what=what, mend="look at its log; a restart ends it, nothing else does")
 
     async def _loop(self) -> None:
         measured = 0.0
