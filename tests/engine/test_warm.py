@@ -178,8 +178,10 @@ async def test_a_launch_that_is_given_up_leaves_no_server(
     starter = await starters.ready(launch())
     for turns in range(12):  # given up at every point between the question and the adoption
         given_up = asyncio.create_task(starters.launch(launch(), tmp_path / f"{turns}.log"))
-        for _ in range(turns):
-            await asyncio.sleep(0)
+        await asyncio.sleep(turns / 1000)
+        if given_up.done():
+            await given_up.result().stop(1.0)
+            continue
         given_up.cancel()
         with pytest.raises(asyncio.CancelledError):
             await given_up

@@ -122,7 +122,11 @@ class Keeper:
             raise VtuneError("the keeper of the engines is gone", "start vtune again", Exit.ENGINE)
         answer = self._answers[name] = asyncio.get_running_loop().create_future()
         self.send({"do": do, "id": name, **command})
-        result = await answer
+        try:
+            result = await answer
+        except asyncio.CancelledError:
+            self.send({"do": "stop", "id": name, "grace_s": 1.0})  # nobody will hold the child
+            raise
         if result["event"] == "refused":
             raise VtuneError(f"the engine can't be started: {result['error']}", "check engine.python", Exit.ENGINE)
         return result["child"]  # it may have ended, and be gone from _children, by now

@@ -12,7 +12,7 @@ from tui.engine.diagnosis import Diagnosis, diagnose
 from tui.engine.keeper import Child, Ending, Keeper
 from tui.engine.launch import Launch
 from tui.engine.readiness import EngineFailed, Readiness
-from tui.engine.startup import Phases
+from tui.engine.startup import PHASES, Phases
 from tui.engine.warm import Starters, WarmRefused, environment
 from tui.errors import Exit, VtuneError
 
@@ -84,19 +84,19 @@ class Engine:
 
     async def _start_plain(self) -> None:
         self.start_kind = "plain"
-        launch, offset = self.launch, self._log_size()
+        launch, attempt = self.launch, self._attempt()
         argv = list(launch.argv)
         self._child = await self._keeper.launch(launch.launch_id, argv, environment(launch), self.log_path)
-        await self._come_up(self._child, offset, None)
+        await self._come_up(self._child, attempt, None)
 
     async def _start_warm(self) -> bool:
         """Whether it came up from a starter; where it did not, why is told. Raises what a plain start would too."""
         if self._warm is None:
             return False
-        self.start_kind, offset = "warm", self._log_size()
+        self.start_kind, attempt = "warm", self._attempt()
         try:
             self._child = await self._warm.launch(self.launch, self.log_path)
-            await self._come_up(self._child, offset, _STILL_S)
+            await self._come_up(self._child, attempt, _STILL_S)
         except WarmRefused as refusal:
             self._on_event({"kind": "warning", "text": refusal.what})
             return False
@@ -108,11 +108,16 @@ class Engine:
             return False
         return True
 
-    async def _come_up(self, child: Child, offset: int, still_s: float | None) -> None:
+    def _attempt(self) -> dict[str, Any]:
+        """What an attempt begins with: its time, and where its part of the log does."""
+        self._on_event({"kind": "phase", "name": PHASES[0], "at_s": 0.0, "seconds": {PHASES[0]: 0.0}})
+        return {"begun": time.monotonic(), "offset": self._log_size()}
+
+    async def _come_up(self, child: Child, attempt: dict[str, Any], still_s: float | None) -> None:
         limits = {"timeout_s": self._timeout_s, "still_s": still_s}
-        attempt = Readiness(self.launch, child, self.log_path, self._on_event, offset=offset, **limits)
-        self.phases = attempt.phases
-        await attempt.wait()
+        readiness = Readiness(self.launch, child, self.log_path, self._on_event, **attempt, **limits)
+        self.phases = readiness.phases
+        await readiness.wait()
 
     def _log_size(self) -> int:
         return self.log_path.stat().st_size if self.log_path.exists() else 0

@@ -39,7 +39,7 @@ class EngineFailed(VtuneError):
 
 
 class Readiness:
-    """Waits for one child, whose log begins at `offset`. `still_s`: give up when it neither logs nor computes for so long, as a bad fork would."""
+    """Waits for one child, asked for at `begun` (monotonic), whose log begins at `offset`. `still_s`: give up when it neither logs nor computes for so long, as a bad fork would."""
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class Readiness:
         log: Path,
         on_event: Callable[[dict[str, Any]], None],
         *,
+        begun: float,
         offset: int,
         timeout_s: float,
         still_s: float | None = None,
@@ -61,7 +62,7 @@ class Readiness:
         self._on_event = on_event
         self._timeout_s = timeout_s
         self._still_s = still_s
-        self._begun = time.monotonic()
+        self._begun = begun
         self._warned: set[str] = set()
 
     async def wait(self) -> None:
@@ -139,7 +140,6 @@ class Readiness:
 
     async def _follow(self) -> None:
         """Feed the log to the phases. The log is a file: a suspended vtune never blocks the engine."""
-        self._tell_phase()
         while True:
             self._read()
             await asyncio.sleep(_LOOK_S)

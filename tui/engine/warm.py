@@ -5,6 +5,7 @@
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -123,18 +124,36 @@ class Starters:
         self._keeper = keeper
         self._folder = folder  # for the starters' own logs
         self._made: dict[tuple[Any, ...], asyncio.Task[Starter]] = {}
+        self._unwanted: set[asyncio.Task[None]] = set()
 
     async def launch(self, launch: Launch, log: Path) -> Child:
         """Start `launch` from a warm starter, its output appended to `log`. Raises WarmRefused."""
         starter = await self.ready(launch)
+        # Asked and answered is one piece: a caller that gives up must leave neither a server nor a stray answer.
+        task = asyncio.create_task(self._fork(starter, launch, log))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self._unwanted.add(ending := asyncio.create_task(self._undo(task)))
+            ending.add_done_callback(self._unwanted.discard)
+            raise
+
+    async def _fork(self, starter: Starter, launch: Launch, log: Path) -> Child:
         pid, start = await starter.fork(launch, log)
         return await self._keeper.adopt(launch.launch_id, pid, start, log)
 
+    async def _undo(self, task: asyncio.Task[Child]) -> None:
+        with contextlib.suppress(VtuneError):
+            await (await task).stop(1.0)
+
     async def ready(self, launch: Launch) -> Starter:
-        """The starter for launches like this one, imported and alive. Raises WarmRefused."""
+        """The starter for launches like this one, imported and alive.
+
+        Raises WarmRefused, at once where one like it could not be made before.
+        """
         key = (launch.python, *sorted((k, v) for k, v in environment(launch).items() if k != _TAG))
         task = self._made.get(key)
-        if task is None or task.done() and (task.cancelled() or task.exception() or not task.result().alive):
+        if task is None or task.done() and (task.cancelled() or not task.exception() and not task.result().alive):
             log = self._folder / f"starter-{len(self._made) + 1}.log"
             task = self._made[key] = asyncio.create_task(Starter.open(self._keeper, launch, log))
         return await asyncio.shield(task)
