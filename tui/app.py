@@ -113,6 +113,12 @@ class VtuneApp(App[None]):
         yield SystemCommand("help: show", "Keys, and what each panel tells", self.action_help)
         yield SystemCommand("vtune: quit", "End the engine and leave", self.action_leave)
 
+    def action_command_palette(self) -> None:
+        from tui.screens.palette import Palette
+
+        if not Palette.is_open(self):
+            self.push_screen(Palette(id="--command-palette"))
+
     def action_log(self) -> None:
         from tui.screens.log import LogScreen
 
