@@ -19,7 +19,7 @@ from tui.engine.warm import Starters
 pytestmark = pytest.mark.engine
 
 # What differs between any two launches: the port, and ids that are made anew.
-VARIES = ("port", "instance_id", "launch", "distributed_init", "fingerprint", "timestamp")
+VARIES = ("port", "SHM_BUFFER_NAME", "instance_id", "launch", "distributed_init", "fingerprint", "timestamp")
 
 
 def worker_of(engine: Engine) -> int:

@@ -21,7 +21,7 @@ import signal
 import socket
 import sys
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kin  # noqa: E402
@@ -199,15 +199,10 @@ class Keeper:
 
     def reap(self) -> None:
         while True:
-            try:
-                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
+            ended = next_ended()
+            if ended is None:
                 return
-            if found is None:
-                return
-            pid = found.si_pid
-            proc = kin.read(pid) if kin.HAVE_PROC else None  # while it is a zombie, it still has a start time
-            _, status = os.waitpid(pid, 0)
+            pid, proc, status = ended
             ending = (None, os.WTERMSIG(status)) if os.WIFSIGNALED(status) else (os.WEXITSTATUS(status), None)
             launch = next((one for one in self.launches.values() if one.pid == pid and one.ending is None), None)
             if launch is not None:
@@ -308,6 +303,21 @@ class Keeper:
             os.unlink(self.state_file)
         except OSError:
             pass
+
+
+def next_ended() -> Optional[Tuple[int, Optional[kin.Proc], int]]:
+    """Reap a child: its pid, what it was, its status; None if none has ended."""
+    try:
+        if not kin.HAVE_PROC:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            return (pid, None, status) if pid else None
+        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is None:
+            return None
+        proc = kin.read(found.si_pid)  # while it is a zombie, it still has a start time
+        return found.si_pid, proc, os.waitpid(found.si_pid, 0)[1]
+    except ChildProcessError:
+        return None
 
 
 def group(leader: int) -> List[kin.Proc]:

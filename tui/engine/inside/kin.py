@@ -44,8 +44,10 @@ def read(pid: int) -> Optional[Proc]:
 
 
 def table() -> Dict[int, Proc]:
-    """Every process of the machine that can be seen, by pid."""
-    found = {}
+    """Every process of the machine that can be seen, by pid; empty without /proc."""
+    found: Dict[int, Proc] = {}
+    if not HAVE_PROC:
+        return found
     for name in os.listdir("/proc"):
         if name.isdigit():
             proc = read(int(name))
