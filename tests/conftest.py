@@ -26,6 +26,7 @@ engine:
   python: {INTERPRETER}
   env: {{VLLM_CPU_KVCACHE_SPACE: "1", STANDIN_START_S: "0.1", STANDIN_BASE_MS: "5", STANDIN_STEP_MS: "1"}}
   args: {{max-model-len: 8192, enforce-eager: on}}
+  warm: off
 levers:
   prefix-caching: on
   chunked-prefill: 2048

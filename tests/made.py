@@ -1,6 +1,9 @@
 """What tests make and look for: recordings, and the processes of an engine."""
 
+import inspect
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -50,3 +53,24 @@ def runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def left(tmp_path: Path) -> list[int]:
+    """Every living process that vtune started in this test: each carries the test's own VTUNE_STATE."""
+    mark = f"VTUNE_STATE={tmp_path}/".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and any(w.startswith(mark) for w in (entry / "environ").read_bytes().split(b"\0")):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return [pid for pid in found if runs(pid)]
+
+
+def wait_until(wanted: Callable[[], object], seconds: float = 20.0) -> None:
+    """Look every 20 ms until `wanted()` holds."""
+    deadline = time.monotonic() + seconds
+    while not wanted():
+        assert time.monotonic() < deadline, inspect.getsource(wanted).strip()
+        time.sleep(0.02)

@@ -110,6 +110,7 @@ def test_where_names_directories_that_the_environment_moves(tmp_path, monkeypatc
     assert json.loads(capsys.readouterr().out)["sessions"] == str(tmp_path / "elsewhere" / "sessions")
 
 
+@pytest.mark.engine
 def test_doctor_tells_each_check_with_its_mend(capsys):
     assert main(["doctor", "--json", "-"]) in (0, 3)
     told = json.loads(capsys.readouterr().out)

@@ -107,6 +107,15 @@ async def test_a_click_chooses_a_lever_and_another_switches_it() -> None:
         assert controls.calls[-1] == ("set_lever", "speculative", "ngram:4:2-4")
 
 
+async def test_apply_may_follow_a_toggle_faster_than_a_snapshot() -> None:
+    controls = FakeControls(scenes.ready())  # it never tells that anything is pending
+    async with VtuneApp(controls).run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("space", "a")
+        await pilot.pause()
+        assert controls.calls[-2:] == [("set_lever", "prefix-caching", "off"), ("apply", "drain")]
+
+
 async def test_a_refusal_is_a_line_of_words() -> None:
     controls = FakeControls(scenes.ready())
     app = VtuneApp(controls)

@@ -171,8 +171,9 @@ async def test_close_during_a_start_ends_it(make):
     session = make("engine.env.STANDIN_STUCK=start")
     await session.start()
     await until(session, lambda s: s.engine is not None and s.engine.phases)
-    pids = members(session.state.engine.url)
-    assert alive(pids)
+    async with asyncio.timeout(10):
+        while not (pids := members(session.state.engine.url)):
+            await asyncio.sleep(0.05)
     await session.close()
     assert not alive(pids)
 

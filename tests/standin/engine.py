@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from standin.server import Server
 from standin.settings import CAPTURED, Settings
-from standin.startup import log_refusal, log_start, log_stop, say
+from standin.startup import log_core_death, log_refusal, log_start, log_stop, say
 
 # What a sleeping member of the tree is called in /proc/PID/cmdline.
 _MEMBER = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); signal.pause()"
@@ -33,12 +33,14 @@ async def _serve(settings: Settings) -> int:
     server = Server(settings, say)
     starting = loop.create_task(_start(settings, server))
     waiting = loop.create_task(stop.wait())
-    await asyncio.wait({starting, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    dying = loop.create_task(_kill_of_any(members))
+    await asyncio.wait({starting, waiting, dying}, return_when=asyncio.FIRST_COMPLETED)
     code = starting.result() if starting.done() else 0
     if code == 0:
-        await waiting
-        log_stop(settings)
+        await asyncio.wait({waiting, dying}, return_when=asyncio.FIRST_COMPLETED)
+        (log_core_death if dying.done() else log_stop)(settings)
     starting.cancel()
+    dying.cancel()
     await server.stop()
     for member in members:
         member.kill()
@@ -56,6 +58,12 @@ async def _start(settings: Settings, server: Server) -> int:
         say(f"OSError: [Errno {error.errno}] {error.strerror}")
         return 1
     return 0
+
+
+async def _kill_of_any(members: list["subprocess.Popen[bytes]"]) -> None:
+    """vLLM's server ends when its core was killed, and the core when a worker was."""
+    while all(member.poll() != -signal.SIGKILL for member in members):
+        await asyncio.sleep(0.05)
 
 
 def _member(name: str) -> subprocess.Popen[bytes]:

@@ -38,6 +38,11 @@ def log_stop(settings: Settings) -> None:
         say(_own(line, settings))
 
 
+def log_core_death(settings: Settings) -> None:
+    for line in captured("core-killed.log").splitlines():
+        say(_own(line, settings))
+
+
 def _own(line: str, settings: Settings) -> str:
     line = _STAMP.sub(time.strftime("%m-%d %H:%M:%S"), line)
     line = line.replace("8401", str(settings.port)).replace("/models/smollm2-135m", settings.model)
