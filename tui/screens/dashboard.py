@@ -177,7 +177,7 @@ class Dashboard(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that would do nothing now are not offered."""
         if action == "undo" or (action == "hands" and parameters == ("apply",)):
-            return bool(self._snapshot.pending)
+            return self.hands.pending
         if action == "hands" and parameters == ("cancel",):
             return self._snapshot.run is not None
         return bool(self._snapshot.runs) if action == "baseline" else True

@@ -22,6 +22,12 @@ class Hands:
         self._controls = controls
         self._snapshot = snapshot
         self._say = say
+        self._touched: Snapshot | None = None  # the snapshot on which a lever was set last
+
+    @property
+    def pending(self) -> bool:
+        """Whether a lever is changed, be it by a key that the snapshot does not know yet."""
+        return bool(self._snapshot().pending) or self._touched is self._snapshot()
 
     async def start(self) -> None:
         with self._refusals():
@@ -29,7 +35,7 @@ class Hands:
 
     async def apply(self) -> None:
         snapshot = self._snapshot()
-        if not snapshot.pending:
+        if not self.pending:
             self.tell("info", "no lever is changed", "space or enter on a lever changes it")
             return
         running: Literal["drain", "cancel"] = "drain"
@@ -75,9 +81,10 @@ class Hands:
     def set_lever(self, name: str, value: str) -> None:
         with self._refusals():
             self._controls.set_lever(name, value)
+            self._touched = self._snapshot()
 
     def undo(self) -> None:
-        if not self._snapshot().pending:
+        if not self.pending:
             self.tell("info", "nothing to undo")
             return
         with self._refusals():
