@@ -24,6 +24,7 @@ _MEASURING = (  # flags that vtune adds to measure, and the vLLM version that br
     ("enable-prompt-tokens-details", (0, 6, 4)),
     ("enable-per-request-metrics", (0, 25)),
 )
+_QUIET = ("disable-access-log-for-endpoints", (0, 32))  # vtune asks twice a second: that would drown the log
 _MEASURING_SPECULATION = ("per-request-spec-decode-metrics", (0, 30))
 
 
@@ -86,6 +87,8 @@ def _flags(profile: Profile, install: Install, around: Surroundings) -> list[str
     for flag, since in _MEASURING:
         if install.has_flag(flag, since):
             written.append(f"--{flag}")
+    if install.has_flag(*_QUIET):
+        written += [f"--{_QUIET[0]}", "/metrics,/health"]
     if _speculates(around) and install.has_flag(*_MEASURING_SPECULATION):
         written += [f"--{_MEASURING_SPECULATION[0]}", "summary"]
     return written
