@@ -1,0 +1,229 @@
+"""What goes wrong, row by row. After each: no process is left after 10 seconds, the port is free, the session opens
+and holds all that happened before, and stderr or the screen told the cause.
+
+The engine is the stand-in with an EngineCore and a worker process of its own; `vtune` is the real program.
+"""
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from made import left, members, runs, wait_until, write_recording
+from terminal import ROOT, Terminal
+
+from tui.engine import health
+from tui.session import report, state
+from tui.session.state import State
+from tui.traffic.replay import read_outcomes
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+names = pytest.mark.parametrize("number", SIGNALS, ids=lambda n: n.name)
+
+
+class Vtune:
+    """`vtune replay` without a terminal, its session in `folder`; `stderr` is what it has written so far."""
+
+    def __init__(self, tmp_path: Path, profile: Path, recording: Path, *words: str) -> None:
+        self.tmp_path, self.folder = tmp_path, tmp_path / "session"
+        self._stderr = tmp_path / "stderr"
+        argv = [sys.executable, "-m", "tui", "replay", str(recording), "--profile", str(profile), *words]
+        env = {**os.environ, "STANDIN_TREE": "1", "PYTHONPATH": str(ROOT)}
+        with self._stderr.open("wb") as stderr:
+            self.process = subprocess.Popen(
+                [*argv, "--session", str(self.folder)], env=env, stderr=stderr, stdout=subprocess.DEVNULL,
+                start_new_session=True, cwd=tmp_path,
+            )  # fmt: skip
+
+    @property
+    def stderr(self) -> str:
+        return self._stderr.read_text()
+
+    @property
+    def told(self) -> State:
+        return state.load(self.folder)
+
+    def until(self, wanted) -> None:
+        """Wait until the journal tells a state that `wanted` accepts."""
+        def reached() -> bool:
+            assert self.process.poll() is None, self.stderr
+            return (self.folder / "journal.jsonl").exists() and os.path.getsize(self.folder / "journal.jsonl") > 0 \
+                and bool(wanted(self.told))
+
+        wait_until(reached)
+
+    def starting(self) -> None:
+        self.until(lambda s: s.engine and s.engine.phases)
+
+    def replaying(self) -> None:
+        self.until(answered)
+
+    def replay_child(self) -> int:
+        """The process that sends the requests."""
+        mark = b"tui.traffic.replay.child"
+        return next(pid for pid in left(self.tmp_path) if mark in Path(f"/proc/{pid}/cmdline").read_bytes())
+
+    def end(self, number: int, seconds: float = 8.0) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(seconds)
+
+
+def answered(told: State) -> bool:
+    """Whether a run goes on and has had an answer."""
+    return bool(told.running and any(row.status == "ok" for row in told.runs[told.running].finished))
+
+
+def settled(tmp_path: Path, folder: Path) -> State:
+    """The law of the table; returns what the reopened session tells."""
+    wait_until(lambda: not left(tmp_path), 10)
+    told = state.load(folder)
+    ports = [int(engine.url.rpartition(":")[2]) for engine in told.engines.values() if engine.url]
+    assert all(health.port_is_free("127.0.0.1", port) for port in ports)
+    assert report.render(folder).startswith("# vtune report")
+    return told
+
+
+@pytest.fixture
+def slow(tmp_path, standin_profile) -> Path:
+    """A recording that takes the stand-in about a minute, answer by answer; the profile is made slow for it."""
+    text = standin_profile.read_text()
+    standin_profile.write_text(text.replace('STANDIN_STEP_MS: "1"', 'STANDIN_STEP_MS: "20"'))
+    return write_recording(tmp_path / "slow.jsonl", requests=300, max_tokens=16)
+
+
+@pytest.fixture
+def vtune(tmp_path, standin_profile, slow):
+    """Starts `vtune replay` on the slow recording."""
+    made = []
+
+    def start(*words: str) -> Vtune:
+        made.append(Vtune(tmp_path, standin_profile, slow, *words))
+        return made[-1]
+
+    yield start
+    for one in made:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait()
+
+
+@names
+def test_a_signal_while_starting(vtune, number):
+    running = vtune("--set", "engine.env.STANDIN_STUCK=start")
+    running.starting()
+    assert running.end(number) == 130
+    told = settled(running.tmp_path, running.folder)
+    assert told.closed and told.engine.state == "stopped" and "interrupted" in running.stderr
+
+
+@names
+def test_a_signal_while_a_replay_runs(vtune, number):
+    running = vtune()
+    running.replaying()
+    before = len(running.told.runs[1].finished)
+    assert running.end(number) == 130
+    told = settled(running.tmp_path, running.folder)
+    assert told.closed and told.runs[1].state == "cancelled" and "interrupted" in running.stderr
+    assert len(told.runs[1].finished) >= before and told.runs[1].result["requests"]["ok"] >= 1
+
+
+@pytest.mark.parametrize("second", SIGNALS, ids=lambda n: n.name)
+def test_a_second_signal_while_an_engine_that_ignores_term_is_stopping(vtune, second):
+    running = vtune("--set", "engine.env.STANDIN_STUCK=term")
+    running.replaying()
+    running.process.send_signal(signal.SIGINT)
+    running.until(lambda s: s.engine.state == "stopping")
+    assert running.end(second, 15) == 130
+    told = settled(running.tmp_path, running.folder)
+    assert told.closed and told.engine.state == "stopped" and "interrupted" in running.stderr
+
+
+def test_kill_9_while_a_replay_runs(vtune):
+    running = vtune()
+    running.replaying()
+    before = len(running.told.runs[1].finished)
+    assert running.end(signal.SIGKILL) == -9
+    told = settled(running.tmp_path, running.folder)
+    assert not told.closed and told.running == 1 and len(told.runs[1].finished) >= before
+    _, outcomes, end = read_outcomes(running.folder / "run-1.jsonl")
+    assert len([one for one in outcomes if one.status == "ok"]) >= before
+    assert end is not None and end["kind"] == "orphaned"
+
+
+def test_the_replay_child_is_killed(vtune):
+    running = vtune()
+    running.replaying()
+    before = len(running.told.runs[1].finished)
+    os.kill(running.replay_child(), signal.SIGKILL)
+    code = running.process.wait(15)
+    told = settled(running.tmp_path, running.folder)
+    assert told.closed and told.runs[1].state == "died" and told.runs[1].result["requests"]["ok"] >= before
+    assert "replay" in running.stderr and "signal 9" in running.stderr
+    assert code == 1
+
+
+@pytest.mark.parametrize("who", ["api server", "engine core", "worker"])
+def test_a_process_of_the_engine_is_killed(vtune, who):
+    running = vtune()
+    running.replaying()
+    engine = running.told.engine
+    tree = [engine.pid, *sorted(set(members(engine.url)) - {engine.pid})]
+    assert len(tree) == 3
+    os.kill(tree[["api server", "engine core", "worker"].index(who)], signal.SIGKILL)
+    assert running.process.wait(15) == 3
+    told = settled(running.tmp_path, running.folder)
+    assert told.closed and told.engine.state == "died" and told.runs[1].result["requests"]["ok"] >= 1
+    assert "killed" in running.stderr and "mend:" in running.stderr
+
+
+def test_an_engine_that_is_stopped_and_hangs_is_ended_with_all_it_has(vtune):
+    running = vtune()
+    running.replaying()
+    pids = members(running.told.engine.url)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    assert running.end(signal.SIGINT, 15) == 130
+    told = settled(running.tmp_path, running.folder)
+    assert told.closed and not [pid for pid in pids if runs(pid)]
+
+
+def test_the_disk_is_full_for_the_journal(vtune):
+    running = vtune("--limit", "12")
+    running.until(lambda s: s.running and s.runs[1].state == "running")
+    # The limit is that of vtune's own process; the replay and the engine go on writing.
+    size = os.path.getsize(running.folder / "journal.jsonl")
+    hard = resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE)[1]
+    resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (size + 100, hard))
+    assert running.process.wait(30) == 0
+    told = settled(running.tmp_path, running.folder)
+    assert told.running == 1 and not told.closed
+    assert "journal can't be written" in running.stderr and "free space" in running.stderr
+    assert len(read_outcomes(running.folder / "run-1.jsonl")[1]) == 12
+
+
+def test_the_disk_is_full_for_the_answers_too(vtune):
+    running = vtune()
+    running.until(lambda s: s.running)
+    hard = resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE)[1]
+    size = os.path.getsize(running.folder / "journal.jsonl")
+    resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (size + 500, hard))
+    running.process.wait(30)
+    settled(running.tmp_path, running.folder)
+    assert "journal can't be written" in running.stderr and "Traceback" not in running.stderr
+
+
+def test_a_port_that_is_taken_is_named(vtune):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        running = vtune("--set", f"engine.port={port}")
+        assert running.process.wait(20) == 3
+        wait_until(lambda: not left(running.tmp_path), 10)
+    told = settled(running.tmp_path, running.folder)
+    assert told.closed and str(port) in running.stderr and "mend:" in running.stderr
