@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tui.traffic.recording import Recording, Request
 from tui.traffic.whole_file import WholeFile, refuse
 
 EXAMPLES = 5
+_DAY = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(slots=True)
@@ -80,7 +82,8 @@ def _lines(requests: Iterable[Request], target: Target, done: Converted) -> Iter
         except NoPlace as error:
             done.skip(request.id, str(error))
             continue
-        yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+        # ASCII, for some readers split lines at U+2028 and its kind; the text is the same.
+        yield json.dumps(row, allow_nan=False) + "\n"
 
 
 def _any(requests: Iterable[Request], target: Target) -> bool:
@@ -105,7 +108,8 @@ def _batch(request: Request) -> dict[str, Any]:
     """OpenAI Batch input, with the keys beside it that vtune reads back; `stream` is not allowed in a batch."""
     body = {key: value for key, value in request.body.items() if key not in ("stream", "stream_options")}
     row: dict[str, Any] = {"custom_id": request.id, "method": "POST", "url": request.path, "body": body}
-    row["timestamp"] = float(request.at)
+    # As a date its unit can't be mistaken; the day does not matter.
+    row["timestamp"] = (_DAY + timedelta(seconds=request.at)).isoformat(timespec="microseconds")
     if session := request.extra.get("session"):
         row["session_id"] = session
     return row

@@ -143,6 +143,11 @@ def _request(row: dict[str, Any], path: Path, number: int) -> Request:
     for ok, what, mend in (*_needed(row), *_optional(row)):
         if not ok:
             raise _bad(path, number, what, mend)
+    return request_of(row)
+
+
+def request_of(row: dict[str, Any]) -> Request:
+    """The request of a sound line's object; what this version does not know goes into `extra`."""
     think = row.get("think_s")
     return Request(
         id=row["id"],

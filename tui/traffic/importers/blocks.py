@@ -5,15 +5,15 @@ new for each request and shares nothing. Drawn from SHAKE-128 of a text that nam
 the same in every process (Python's own ``hash()`` of a text is not).
 """
 
-from array import array
 from functools import lru_cache
 from hashlib import shake_128
 
 from tui.traffic.importers.found import Made
 
-LOWEST, SPAN = 100, 900  # ids 100 to 999 exist in every tokenizer that serves text
-_CHUNK = 512
-_WORDS = [str(LOWEST + n % SPAN) for n in range(1 << 16)]
+# Ids of three digits, 100 to 999, exist in every tokenizer that serves text. A byte makes a digit.
+_FIRST = bytes(ord("1") + n % 9 for n in range(256))
+_OTHER = bytes(ord("0") + n % 10 for n in range(256))
+_WIDTH = 4  # characters of an id and its comma
 
 
 def prompt(made: Made, block: int, seed: int, own: str) -> str:
@@ -25,7 +25,7 @@ def prompt(made: Made, block: int, seed: int, own: str) -> str:
         parts.append(_block(f"{seed}/{made.space}/{id}", block, min(block, left)))
         left -= block
     if left > 0:
-        parts += _fresh(f"{seed}//{own}", left)
+        parts.append(_draw(f"{seed}//{own}", left))
     return ",".join(parts)
 
 
@@ -58,13 +58,14 @@ def propose(lowest: int, highest: int) -> int | None:
 
 @lru_cache(maxsize=4096)
 def _block(name: str, block: int, tokens: int) -> str:
-    return ",".join(_draw(name, block)[:tokens])
+    """The first `tokens` of a block: its beginning is the same, however much of it a prompt has."""
+    return _draw(name, block)[: _WIDTH * tokens - 1]
 
 
-def _fresh(name: str, tokens: int) -> list[str]:
-    return [",".join(_draw(f"{name}#{at}", min(_CHUNK, tokens - at))) for at in range(0, tokens, _CHUNK)]
-
-
-def _draw(name: str, count: int) -> list[str]:
-    numbers = array("H", shake_128(name.encode()).digest(2 * count))
-    return [_WORDS[n] for n in numbers]
+def _draw(name: str, count: int) -> str:
+    digits = shake_128(name.encode()).digest(3 * count)
+    ids = bytearray(b"," * (_WIDTH * count))
+    ids[0::_WIDTH] = digits[0::3].translate(_FIRST)
+    ids[1::_WIDTH] = digits[1::3].translate(_OTHER)
+    ids[2::_WIDTH] = digits[2::3].translate(_OTHER)
+    return ids[:-1].decode("ascii")

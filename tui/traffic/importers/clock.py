@@ -14,6 +14,7 @@ _NO_COLON = re.compile(r"([+-]\d\d)(\d\d)$")
 # Whole numbers that are this far apart on average are milliseconds: as seconds they'd be a request in a quarter minute.
 _MS_APART = 15
 _MS_APART_WITH_FRACTION = 200
+_WEEK, _MANY = 7 * 86400, 1000
 
 
 class BadStamp(ValueError):
@@ -71,7 +72,8 @@ class Clock:
             return "s", 1.0, "one time only"
         apart = (highest - lowest) / (count - 1)
         border = _MS_APART_WITH_FRACTION if self.fractions else _MS_APART
-        unit = "ms" if apart >= border else "s"
+        # Many requests that as seconds would take weeks are milliseconds, however close.
+        unit = "ms" if apart >= border or (highest - lowest > _WEEK and apart > 1 and count > _MANY) else "s"
         kind = "numbers with a fraction" if self.fractions else "whole numbers"
         return unit, UNITS[unit], f"guessed: {kind}, {apart:.4g} apart on average; --time-unit overrules"
 
@@ -96,9 +98,8 @@ class Clock:
         if not -_BEYOND < stamp < _BEYOND:  # also refuses NaN
             raise BadStamp(f"the time is {stamp}")
         if isinstance(stamp, float):
-            if stamp != int(stamp):
-                self.fractions = True
-            elif abs(stamp) >= 2**52:
+            self.fractions = self.fractions or abs(stamp) < _EPOCHS[-1][0]
+            if stamp == int(stamp) and abs(stamp) >= 2**52:
                 return int(stamp)
         return stamp
 

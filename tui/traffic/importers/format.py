@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tui.traffic.importers.found import Found, Skip
+from tui.traffic.importers.found import Found, Skip, Told
 from tui.traffic.importers.sniff import Sniffed
 from tui.traffic.importers.source import Source
 
-Rows = Iterator[Found | Skip]
+Rows = Iterator[Found | Skip | Told]
 
 
 @dataclass(frozen=True, slots=True)

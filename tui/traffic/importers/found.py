@@ -54,6 +54,15 @@ class Skip:
     detail: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a source says about all of its requests."""
+
+    synthetic: bool = False
+    lacks: tuple[str, ...] = ()
+    rules_out: tuple[str, ...] = ()
+
+
 def whole(value: object) -> int | None:
     """A count of 0 or more, from a number or its text; None for anything else (unknown is not zero)."""
     if isinstance(value, bool) or value is None:

@@ -1,5 +1,7 @@
 """From a file of any known format to a recording: read once, order, link, write."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,15 @@ def import_file(path: Path, out: Path, options: Options, force: bool = False) ->
     the file is of no known format, when nothing in it can be replayed, and with `options.strict` for the first problem.
     """
     refuse(out, force)
+    with opened(path, options, out.resolve().parent) as (plan, report), WholeFile(out) as file:
+        for line in plan.lines():
+            file.write(line)
+    return report
+
+
+@contextlib.contextmanager
+def opened(path: Path, options: Options, folder: Path | None = None) -> Iterator[tuple[Plan, Report]]:
+    """The same without a file: its requests in order from the plan, while the spool in `folder` is there."""
     source = Source(path, options.encoding, options.strict)
     head = source.head()
     format, why = table.detect(path, head) if options.format is None else (table.named(options.format), "--format")
@@ -31,17 +42,13 @@ def import_file(path: Path, out: Path, options: Options, force: bool = False) ->
     for lacking in format.lacks:
         report.lack(lacking, *format.rules_out)
     report.notes += format.notes
-    kept = Kept(out.resolve().parent)
+    kept = Kept(folder)
     try:
         reading = Reading(format, options, report, kept)
         reading.read(source)
-        plan = _plan(path, reading)
-        with WholeFile(out) as file:
-            for line in plan.lines():
-                file.write(line)
+        yield _plan(path, reading), report
     finally:
         kept.close()
-    return report
 
 
 def _plan(path: Path, reading: Reading) -> Plan:
@@ -65,8 +72,10 @@ def _header(path: Path, reading: Reading, timed: bool) -> dict[str, Any]:
     return {
         "schema": recording.SCHEMA, "name": _name(path), "captured_at": report.time.get("started_at"),
         "source": f"{reading.format.what}, from {path.name}", "notes": "; ".join(report.all_notes()),
-        "synthetic": reading.kept.made > 0, "arrivals": "recorded" if timed else "made up", "format": report.format,
-        "spread_ties": reading.options.spread_ties, "lacks": report.lacks, "rules_out": report.rules_out,
+        "synthetic": reading.synthetic or reading.kept.made > 0,
+        "arrivals": "recorded" if timed else "made up",
+        "format": report.format, "spread_ties": reading.options.spread_ties,
+        "lacks": report.lacks, "rules_out": report.rules_out,
     }  # fmt: skip
 
 

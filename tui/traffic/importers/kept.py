@@ -16,7 +16,7 @@ from tui.traffic.importers.found import Found, Made
 class Kept:
     """Numbered from 0 in the order of the file. What most rows lack is held sparsely, by number."""
 
-    folder: Path
+    folder: Path | None  # None is where temporary files go
     lines: "array[int]" = field(default_factory=lambda: array("Q"))
     offsets: "array[int]" = field(default_factory=lambda: array("Q"))
     ids: dict[int, str] = field(default_factory=dict)

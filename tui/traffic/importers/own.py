@@ -5,29 +5,18 @@ from typing import Any
 from tui.traffic import recording
 from tui.traffic.importers import check, secrets
 from tui.traffic.importers.format import Format, Rows, by_object
-from tui.traffic.importers.found import Found, Skip, text
+from tui.traffic.importers.found import Found, Skip, Told, text
 from tui.traffic.importers.sniff import Sniffed
 
-_READ = {
-    "id",
-    "at",
-    "path",
-    "body",
-    "group",
-    "session",
-    "after",
-    "think_s",
-    "redacted",
-    "reply",
-    "hash_ids",
-    "source_line",
-}
+_READ = {"id", "at", "path", "body", "group", "session", "after", "think_s", "redacted", "reply", "source_line"}
 
 
 def row(line: int, given: dict[str, Any]) -> Rows:
     if str(given.get("schema", "")).startswith("vtune.recording/"):
         if given["schema"] != recording.SCHEMA:
             yield Skip(line, f"another schema than {recording.SCHEMA}")
+            return
+        yield Told(given.get("synthetic") is True, _texts(given.get("lacks")), _texts(given.get("rules_out")))
         return
     body = given.get("body")
     path = check.path_of(given.get("path"), body) if isinstance(body, dict) else None
@@ -45,6 +34,10 @@ def row(line: int, given: dict[str, Any]) -> Rows:
         credentials=held, failed=isinstance(reply, dict) and reply.get("status", 200) != 200,
         extra={key: value for key, value in given.items() if key not in _READ},
     )  # fmt: skip
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def _matches(found: Sniffed) -> str | None:

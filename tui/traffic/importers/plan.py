@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tui.traffic import recording
 from tui.traffic.importers import blocks
 from tui.traffic.importers.arrange import Arranged
 from tui.traffic.importers.kept import Kept
+from tui.traffic.recording import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,16 @@ class Plan:
     seed: int
 
     def lines(self) -> Iterator[str]:
+        """The header, then each request."""
         yield json.dumps(self.header, ensure_ascii=False, allow_nan=False) + "\n"
+        yield from self._rows(expand=True)
+
+    def requests(self, expand: bool = True) -> Iterator[Request]:
+        """The same one by one; without `expand` a made-up prompt stays empty, its length and ids are in `extra`."""
+        for line in self._rows(expand):
+            yield recording.request_of(json.loads(line))
+
+    def _rows(self, expand: bool) -> Iterator[str]:
         names, taken = {}, set()
         roots: dict[int, int] = {}
         for number in self.order:
@@ -40,15 +51,16 @@ class Plan:
                     head["think_s"] = think
             if self.kept.parents and number not in self.kept.sessions:
                 head["session"] = names[roots[number]]
-            yield self._line(head, number)
+            yield self._line(head, number, expand)
 
-    def _line(self, head: dict[str, Any], number: int) -> str:
+    def _line(self, head: dict[str, Any], number: int, expand: bool) -> str:
         made, before, rest = self.kept.row(number)
         start = json.dumps(head, ensure_ascii=False)[:-1] + ", "
         if made is None:
             return f"{start}{rest[1:]}\n"
-        mark = f'"block_size": {self.block}, ' if made.blocks else ""
-        return f"{start}{mark}{before[1:]}{blocks.prompt(made, self.block, self.seed, str(number))}{rest}\n"
+        mark = f'"prompt_tokens": {made.tokens}, ' + (f'"block_size": {self.block}, ' if made.blocks else "")
+        prompt = blocks.prompt(made, self.block, self.seed, str(number)) if expand else ""
+        return f"{start}{mark}{before[1:]}{prompt}{rest}\n"
 
     def _needs_name(self, number: int) -> bool:
         return bool(self.follows) or bool(self.kept.parents)

@@ -6,7 +6,7 @@ from tui.errors import VtuneError
 from tui.traffic.importers import check, secrets
 from tui.traffic.importers.clock import BadStamp, Clock
 from tui.traffic.importers.format import Format
-from tui.traffic.importers.found import Found, Skip
+from tui.traffic.importers.found import Found, Skip, Told
 from tui.traffic.importers.kept import Kept
 from tui.traffic.importers.options import Options
 from tui.traffic.importers.report import Report
@@ -24,11 +24,15 @@ class Reading:
         self.clock = Clock(options.time_unit, format.unit)
         self.credentials: set[str] = set()
         self._seen: set[bytes] = set()
+        self.synthetic = False
         self._blind = 0  # made-up prompts of which nothing is known about what they share
 
     def read(self, source: Source) -> None:
         """Raises VtuneError for another encoding, and in strict mode for the first problem."""
         for item in self.format.rows(source):
+            if isinstance(item, Told):
+                self._hear(item)
+                continue
             for one in check.split(item) if isinstance(item, Found) else (item,):
                 if isinstance(one, Skip):
                     self.skip(one.line, one.reason, one.detail)
@@ -38,6 +42,12 @@ class Reading:
         self._tell_made()
         if self.kept.twice:
             self.report.notes.append(f"{self.kept.twice} ids come twice: every request has an id of its own now")
+
+    def _hear(self, told: Told) -> None:
+        self.synthetic = self.synthetic or told.synthetic
+        for lacking in told.lacks:
+            self.report.lack(lacking)
+        self.report.rules_out += [study for study in told.rules_out if study not in self.report.rules_out]
 
     def skip(self, line: int, reason: str, detail: str = "", problem: bool = True) -> None:
         if self.options.strict and problem:
