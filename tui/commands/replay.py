@@ -141,6 +141,9 @@ def _exit_code(result: dict[str, Any], session: "Session", gate: bool) -> int:
     if engine is not None and engine.state == "died":
         what, mend = engine.failure or ("the engine died during the replay", f"read the log in {session.folder}")
         raise VtuneError(what, mend, Exit.ENGINE)
+    if (run := session.state.runs[max(session.state.runs)]).state == "died":
+        what = f"the process that replays died: {(run.end or {}).get('error')}"
+        raise VtuneError(what, f"what was answered is kept in {session.folder}", Exit.BUG)
     if requests["sent"] and not requests["ok"]:
         print(
             "vtune: every request failed on a living engine\n  mend: see requests.errors in the result", file=sys.stderr

@@ -51,6 +51,9 @@ class Runner:
             await self.scrape(full=True)
             self.emit("run-state", n=number, state="running", **facts)
             end = await self._send(number, file, traffic, facts.get("salt"))
+            if end["kind"] == "died":
+                self.emit("notice", level="error", what=f"the process that replays died: {end['error']}",
+                          mend=f"what was answered is kept in {file.name}; replay again")  # fmt: skip
             await self._settle()
         finally:
             result = self._result(number, file)
