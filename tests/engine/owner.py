@@ -24,7 +24,7 @@ async def main(folder: Path, *modes: str) -> None:
         keeper, heir = await Keeper.open(), None
     log = folder / "owned.log"
     script = str(Path(__file__).parent / "unruly.py")
-    await keeper.launch("owned", [sys.executable, script, *modes], dict(os.environ), log)
+    await keeper.launch(f"owned-{os.getpid()}", [sys.executable, script, *modes], dict(os.environ), log)
     print(json.dumps({"keeper": keeper.pid, "heir": heir, "pids": await settled(log)}), flush=True)
     await asyncio.sleep(600)
 

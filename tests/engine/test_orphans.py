@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,34 +24,43 @@ def private_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VTUNE_STATE", str(tmp_path / "state"))
 
 
-def killed_with_its_keeper(folder: Path, *modes: str) -> set[tuple[int, int]]:
-    """(pid, start) of a launch whose owner and keeper were killed at once."""
+@pytest.fixture
+def made() -> Iterator[set[tuple[int, int]]]:
+    """(pid, start) of what a test made on purpose to have no owner; ended with the test."""
+    who: set[tuple[int, int]] = set()
+    yield who
+    for pid, _ in alive(who):
+        os.kill(pid, signal.SIGKILL)
+
+
+def killed_with_its_keeper(made: set[tuple[int, int]], folder: Path, *modes: str) -> str:
+    """The id of a launch whose owner and keeper were killed at once."""
     command = [sys.executable, str(HERE / "owner.py"), str(folder), *modes]
     owner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert owner.stdout
     told = json.loads(owner.stdout.readline())
-    who = identities(told["pids"])
+    made |= identities(told["pids"])
     assert orphans.find() == [], "an engine with a living keeper is nobody's orphan"
     os.kill(told["keeper"], signal.SIGSTOP)  # so that it can't act before it is killed
     owner.kill()
     os.kill(told["keeper"], signal.SIGKILL)
     owner.wait()
-    return who
+    return f"owned-{owner.pid}"
 
 
-def test_the_second_net_ends_the_first_process(tmp_path: Path) -> None:
-    who = killed_with_its_keeper(tmp_path)
-    assert not wait_gone(who, 5)
+def test_the_second_net_ends_the_first_process(made: set[tuple[int, int]], tmp_path: Path) -> None:
+    killed_with_its_keeper(made, tmp_path)
+    assert not wait_gone(made, 5)
     assert orphans.find() == []
     assert not list((paths.state() / "engines").iterdir())
 
 
-def test_orphans_are_found_and_ended(tmp_path: Path) -> None:
-    who = killed_with_its_keeper(tmp_path, "deaf", "deaf-session", "stopped-child")
+def test_orphans_are_found_and_ended(made: set[tuple[int, int]], tmp_path: Path) -> None:
+    launch_id = killed_with_its_keeper(made, tmp_path, "deaf", "deaf-session", "stopped-child")
     (orphan,) = orphans.find()
-    assert orphan.launch_id == "owned" and set(orphan.pids) == {pid for pid, _ in who}
+    assert orphan.launch_id == launch_id and set(orphan.pids) == {pid for pid, _ in made}
     assert orphans.end(orphan, grace_s=0.3) == []
-    assert not alive(who)
+    assert not alive(made)
     assert orphans.find() == [] and not list((paths.state() / "engines").iterdir())
 
 

@@ -187,8 +187,8 @@ async def test_a_launch_that_is_given_up_leaves_no_server(
             await given_up
     kept = await starters.launch(launch(), tmp_path / "kept.log")
     assert (await told(tmp_path / "kept.log"))["env"]["VTUNE_LAUNCH"] == kept.name
-    others = {starter.pid, *kept.members()}
     for _ in range(300):
+        others = {starter.pid, *kept.members()}
         left = {proc.pid for proc in kin.descendants(keeper.pid, kin.table()) if proc.alive} - others
         if not left:
             break
