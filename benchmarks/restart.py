@@ -1,10 +1,11 @@
-"""How long from *apply* to the first token: started plainly, and forked from the warm starter.
+"""How long from *apply* to the first token: started plainly, forked from the warm starter, back to a parked engine.
 
     python benchmarks/restart.py [--profile demo] [--set LEVER=VALUE]... [--rounds 3] [--json FILE|-]
 
-Interleaved, so that a busy machine slows both alike. One figure runs from the moment a restart is asked for (an engine
-is running and has to go first) to the first token of one fixed 16-token prompt; the command line is the same in all
-but for the port. Writes vtune.restart/1. Parked engines are not measured yet, so their figures are empty.
+Plain and warm are interleaved, so that a busy machine slows both alike. A figure runs from the moment a restart is
+asked for, while an engine runs that has to make room, to the first token of one fixed 16-token prompt, on the way that
+the app takes; reading back what runs is part of it. The command line is the same in all but for the port.
+Writes vtune.restart/1.
 """
 
 import argparse
@@ -21,65 +22,66 @@ import httpx
 
 from tui import paths
 from tui.engine import command, health, install, profile, profile_set
-from tui.engine.keeper import Keeper
 from tui.engine.launch import Launch
-from tui.engine.process import Engine
-from tui.engine.warm import Starters
+from tui.session.host import Host, Policy
 
 PROMPT = list(range(1000, 1016))  # 16 token ids, the same in every round
+POLICIES = {
+    "plain": Policy(warm=False, park=0),
+    "warm": Policy(warm=True, park=0),
+    "parked": Policy(warm=True, park=1),
+}
+BESIDE = "max-num-seqs=16"  # the arm that one comes back from: its difference costs nothing
 
 
-class Bench:
-    """Restarts one engine over and over under one keeper."""
+class Way:
+    """One way of restarting, with a host, a keeper and engines of its own."""
 
-    def __init__(self, keeper: Keeper, folder: Path, words: argparse.Namespace) -> None:
-        self._keeper = keeper
-        self._folder = folder
-        self._profile = profile_set.with_settings(profile.load(words.profile), words.set)
-        self._install = install.find(self._profile.engine.python)
-        self._starters = Starters(keeper, folder)
-        self._running: Engine | None = None
-        self._number = 0
-        self.launch: Launch | None = None
-        self.seconds: dict[str, list[float]] = {"plain": [], "warm": []}
-        self.phases: dict[str, dict[str, list[float]]] = {"plain": {}, "warm": {}}
+    def __init__(self, kind: str, folder: Path, words: argparse.Namespace, client: httpx.AsyncClient) -> None:
+        self.kind = kind
+        self.seconds: list[float] = []
+        self.phases: dict[str, list[float]] = {}
+        self.argv: tuple[str, ...] = ()
+        self._arm = profile_set.with_settings(profile.load(words.profile), words.set)
+        self._install = install.find(self._arm.engine.python)
+        self._told: list[str] = []
+        home = folder / kind
+        home.mkdir()
+        self._host = Host(self._hear, home, client, POLICIES[kind])
 
-    async def import_once(self) -> float | None:
-        """Bring the starter up; seconds that its imports took."""
-        return (await self._starters.ready(self._next())).import_s
+    def _hear(self, kind: str, **values: Any) -> None:
+        if kind == "warning":
+            self._told.append(values["text"])
 
-    async def restart(self, kind: str, *, count: bool = True) -> None:
-        launch, warnings = self._next(), list[str]()
+    async def restart(self, *settings: str, count: bool = True) -> None:
+        launch = command.build(profile_set.with_settings(self._arm, settings), self._install, health.free_port())
         begun = time.monotonic()
-        if self._running is not None:
-            await self._running.stop()
-        warm = self._starters if kind == "warm" else None
-        log = self._folder / f"engine-{self._number}.log"
-
-        def hear(event: dict[str, Any]) -> None:
-            if event["kind"] == "warning":
-                warnings.append(event["text"])
-
-        self._running = engine = Engine(launch, self._keeper, log, hear, warm=warm)
-        await engine.start()
-        await first_token(launch)
+        await self._host.switch(launch, "restart-benchmark")
+        assert self._host.launch and self._host.engine
+        await first_token(self._host.launch)
         took = time.monotonic() - begun
-        if engine.start_kind != kind:
-            sys.exit(f"asked for a {kind} start, got a {engine.start_kind} one: {'; '.join(warnings)}")
-        print(f"{kind:5} {took:6.2f} s", file=sys.stderr, flush=True)
-        if count:
-            self.seconds[kind].append(round(took, 3))
-            for name, seconds in engine.phases.seconds(engine.start_s or 0.0).items():
-                self.phases[kind].setdefault(name, []).append(seconds)
+        if not count:
+            return
+        engine, parked = self._host.engine, self._host.launch is not launch
+        if (got := "parked" if parked else engine.start_kind) != self.kind:
+            sys.exit(f"asked for a {self.kind} start, got a {got} one: {'; '.join(self._told)}")
+        print(f"{self.kind:6} {took:6.2f} s", file=sys.stderr, flush=True)
+        self.seconds.append(round(took, 3))
+        self.argv = self._host.launch.argv
+        if not parked:
+            start_s = engine.start_s or 0.0
+            rest = {"end the old one, read back, prompt": took - start_s}
+            for name, seconds in {**engine.phases.seconds(start_s), **rest}.items():
+                self.phases.setdefault(name, []).append(seconds)
 
-    async def end(self) -> None:
-        if self._running is not None:
-            await self._running.stop()
+    async def import_s(self) -> float | None:
+        """Seconds that the starter's imports took, once."""
+        starters = self._host._starters
+        launch = command.build(self._arm, self._install, health.free_port())
+        return (await starters.ready(launch)).import_s if starters else None
 
-    def _next(self) -> Launch:
-        self._number += 1
-        self.launch = command.build(self._profile, self._install, health.free_port())
-        return self.launch
+    async def close(self) -> None:
+        await self._host.close()
 
 
 async def first_token(launch: Launch) -> None:
@@ -91,37 +93,46 @@ async def first_token(launch: Launch) -> None:
 
 async def measure(words: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="vtune-restart-") as folder:
-        keeper = await Keeper.open()
-        bench = Bench(keeper, Path(folder), words)
-        try:
-            import_s = await bench.import_once()
-            await bench.restart("warm", count=False)  # so that every counted restart has an engine to end
-            for _ in range(words.rounds):
-                await bench.restart("plain")
-                await bench.restart("warm")
-            await bench.end()
-        finally:
-            await keeper.close()
-    assert bench.launch
-    plain, warm = (statistics.median(bench.seconds[kind]) for kind in ("plain", "warm"))
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
+            plain, warm, parked = (Way(kind, Path(folder), words, client) for kind in POLICIES)
+            try:
+                for way in (plain, warm):
+                    await way.restart(count=False)  # so that every counted one has an engine to end
+                for _ in range(words.rounds):
+                    await plain.restart()
+                    await warm.restart()
+                import_s = await warm.import_s()
+                await asyncio.gather(plain.close(), warm.close())
+                await parked.restart(count=False)
+                for _ in range(words.rounds):
+                    await parked.restart(BESIDE, count=False)
+                    await parked.restart()
+            finally:
+                for way in (plain, warm, parked):
+                    await way.close()
+    return report(plain, warm, parked, import_s)
+
+
+def report(plain: Way, warm: Way, parked: Way, import_s: float | None) -> dict[str, Any]:
+    median = {way.kind: statistics.median(way.seconds) for way in (plain, warm, parked)}
     return {
         "schema": "vtune.restart/1",
-        "argv": list(bench.launch.argv),
-        "plain_s": bench.seconds["plain"],
-        "warm_s": bench.seconds["warm"],
-        "parked_s": [],
-        "warm_ratio": round(plain / warm, 2),
-        "parked_ratio": None,
+        "argv": list(warm.argv),
+        "plain_s": plain.seconds,
+        "warm_s": warm.seconds,
+        "parked_s": parked.seconds,
+        "warm_ratio": round(median["plain"] / median["warm"], 2),
+        "parked_ratio": round(median["plain"] / median["parked"], 2),
         "starter_import_s": import_s,
         "phases": {
-            kind: {name: round(statistics.median(all_s), 3) for name, all_s in phases.items()}
-            for kind, phases in bench.phases.items()
+            way.kind: {name: round(statistics.median(every), 3) for name, every in way.phases.items()}
+            for way in (plain, warm)
         },
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time restarts of an engine, plain against warm.")
+    parser = argparse.ArgumentParser(description="Time restarts of an engine: plain, warm, parked.")
     parser.add_argument("--profile", default="demo")
     parser.add_argument("--set", action="append", default=[], metavar="LEVER=VALUE")
     parser.add_argument("--rounds", type=int, default=3)
@@ -133,11 +144,12 @@ def main() -> None:
         print(text)
     elif words.json:
         paths.write_whole(Path(words.json), text + "\n", mode=0o644)
-    seconds = ", ".join(f"{kind} {statistics.median(result[f'{kind}_s']):.2f} s" for kind in ("plain", "warm"))
-    ratio, import_s = result["warm_ratio"], result["starter_import_s"]
-    print(f"{seconds}: {ratio} times faster; imports once {import_s} s", file=sys.stderr)
+    for kind in POLICIES:
+        ratio = f", {result[f'{kind}_ratio']} times faster" if kind != "plain" else ""
+        print(f"{kind}: {statistics.median(result[f'{kind}_s']):.2f} s{ratio}", file=sys.stderr)
     for kind, phases in result["phases"].items():
         print(f"{kind}: " + ", ".join(f"{name} {took:.2f} s" for name, took in phases.items()), file=sys.stderr)
+    print(f"the starter imports once: {result['starter_import_s']} s", file=sys.stderr)
 
 
 if __name__ == "__main__":

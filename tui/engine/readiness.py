@@ -26,7 +26,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _TELLING = re.compile(
     r"disabling chunked prefill|[Aa]sync scheduling .*disabled|may cause accuracy drop|max_num_scheduled_tokens is set"
     r"|won't work with speculative decoding|prefers block_size|Setting kv cache block size|not support"
-    r"|will be (?:disabled|ignored)|Unknown vLLM environment variable|exceeds max_num_seqs|duplicate keys"
+    r"|will be disabled|(?<!inductor compilation )will be ignored|Unknown vLLM environment variable|exceeds max_num_seqs|duplicate keys"
 )
 
 
