@@ -26,7 +26,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--listen", metavar="HOST:PORT", default=listen, help=f"where clients send requests; default {listen}")
     add("-o", dest="out", metavar="RECORDING", required=True, help="where to write: .jsonl, .jsonl.gz or .jsonl.zst")
     add("--append", action="store_true", help="go on with an existing recording, one second after its end")
-    add("--mask-secrets", action="store_true", help="mask keys and mail addresses in prompts, at equal length (changes tokens)")
+    masking = "mask keys and mail addresses in prompts, at equal length (changes tokens)"
+    add("--mask-secrets", action="store_true", help=masking)
     add("--timeout", type=_seconds, default=600.0, metavar="S", help="how long the upstream may be silent; default 600")
     options.output(parser)
 

@@ -81,10 +81,11 @@ class Capture:
         self._done(self)
 
     def frame(self) -> bytes:
-        """For the scribe ; the credentials travel along so that it can keep them off the disk."""
+        """For the scribe; the credentials travel along so that it can keep them off the disk."""
         meta: dict[str, Any] = {
-            "path": self.path, "origin": self._held.origin, "at": self.at, "end": self.end, "how": self.how, "status": self.status,
-            "type": self.kind, "coding": self.coding, "reads": self._reads, "answer_dropped": self._answer_dropped,
+            "path": self.path, "origin": self._held.origin, "at": self.at, "end": self.end,
+            "how": self.how, "status": self.status, "type": self.kind, "coding": self.coding, "reads": self._reads,
+            "answer_dropped": self._answer_dropped,
             "credentials": sorted(secrets.of_headers(self._fields, self._target)),
         }  # fmt: skip
         return pack(meta, self._body, self._answer)

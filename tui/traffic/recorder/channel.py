@@ -22,6 +22,7 @@ sys.path[:0] = [root for root in sys.argv[1:] if root not in sys.path]
 from tui.traffic.recorder.scribe import main
 sys.exit(main())
 """
+WRITER_GONE = "the process that writes had ended"
 _PIPE = 1 << 20
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 
@@ -29,7 +30,10 @@ _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 class Channel:
     """Make it with `start`. `say` gets warnings as one line each, as they happen."""
 
-    def __init__(self, process: asyncio.subprocess.Process, stderr: Any, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, path: Path, process: asyncio.subprocess.Process, stderr: Any, say: Callable[[str], None]
+    ) -> None:
+        self._path = path
         self.skipped: Counter[str] = Counter()
         self.ready: dict[str, Any] = {}
         self._process, self._stderr, self._say = process, stderr, say
@@ -51,7 +55,7 @@ class Channel:
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=stderr,
             start_new_session=True,
         )  # fmt: skip
-        channel = cls(process, stderr, say)
+        channel = cls(Path(spec.out_path), process, stderr, say)
         assert process.stdin is not None
         process.stdin.write(json.dumps(spec.to_json()).encode() + b"\n")
         message = await channel._started
@@ -73,7 +77,7 @@ class Channel:
     def give(self, capture: Capture) -> None:
         """Take over a capture whose exchange has ended."""
         if capture.skip is None and self._dead:
-            capture.skip = "the process that writes had ended"
+            capture.skip = WRITER_GONE
         if capture.skip is not None:
             self.skipped[f"{capture.skip}: {capture.example}" if capture.example else capture.skip] += 1
             capture.release()
@@ -89,7 +93,7 @@ class Channel:
             await asyncio.wait([self._writer])
         await asyncio.wait([self._reader])
         await self._process.wait()
-        return self._end or {"counts": {}, "skipped": {}, "notes": [self._last_words()], "fault": "it died"}
+        return self._end or self._what_is_left()
 
     def hurry(self) -> None:
         """Count no more tokens."""
@@ -140,6 +144,14 @@ class Channel:
         self._say(f"recording stops here: {self._last_words()}; traffic goes on")
         while self._queue:
             self.give(self._queue.popleft())
+
+    def _what_is_left(self) -> dict[str, Any]:
+        """For a scribe that died: what it had written is in the file."""
+        with contextlib.suppress(OSError), self._path.open("rb") as file:
+            whole = sum(line.endswith(b"\n") for line in file) - 1
+            kept = max(0, whole - self.ready["continued"])
+            return {"counts": {"kept": kept}, "skipped": {}, "notes": [], "fault": self._last_words()}
+        return {"counts": {}, "skipped": {}, "notes": [], "fault": self._last_words()}
 
     def _last_words(self) -> str:
         self._stderr.seek(0)

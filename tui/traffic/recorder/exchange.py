@@ -36,6 +36,7 @@ class Exchange:
         self._sent: list[bytes] | None = None  # to repeat it, where that is safe
         self._sent_size = 0
         self._begun = False  # the client has the answer's head
+        self._stays = False
         self._over = False
         self._last_ns = monotonic_ns()  # when something happened that was not up to the client
         self._timer = self._loop.call_later(timeout_s, self._check_time)
@@ -135,8 +136,9 @@ class Exchange:
         parser, head = self._upstream.parser, b""
         if not self._begun:
             self._begun, self._sent = True, None
+            self._stays = self._client_can_stay()
             self._unchunk = parser.chunked and not self.request.modern
-            head = heads.answer_head(parser, not self._client_stays(), self._unchunk)
+            head = heads.answer_head(parser, not self._stays, self._unchunk)
             data = data[parser.head_end :]
         if self._unchunk:
             return head + body
@@ -152,15 +154,15 @@ class Exchange:
             self._last_ns = at
             self._upstream.wire.resume()
 
-    def _client_stays(self) -> bool:
-        """Whether the client's connection can carry a next request, as far as the answer's head tells."""
+    def _client_can_stay(self) -> bool:
+        """Whether the client's connection can carry a next request; asked when the answer's head is there."""
         assert self._upstream is not None
         parser, request = self._upstream.parser, self.request
         ends_itself = parser.complete or parser.chunked or "content-length" in parser.headers
         return request.keep_alive and request.modern and ends_itself and request.complete
 
     def _finish(self, at: int) -> None:
-        upstream, stays = self._upstream, self._client_stays()
+        upstream = self._upstream
         assert upstream is not None and upstream.wire is not None
         if upstream.parser.keep_alive and not upstream.parser.excess and self.request.complete and not upstream.closed:
             if upstream.wire.pending:
@@ -171,7 +173,7 @@ class Exchange:
             upstream.close()
         self._end()
         self.capture.ended(at, "whole", upstream.parser)
-        self.client.exchange_ended(stays)
+        self.client.exchange_ended(self._stays)
 
     def upstream_lost(self, error: Exception | None) -> None:
         upstream = self._upstream

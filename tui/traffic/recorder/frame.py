@@ -8,8 +8,10 @@ from typing import IO, Any
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """One exchange as it passed. Times are CLOCK_MONOTONIC ns, `origin` that of the recording's start; `reads` has the time and length of every piece of
-    `answer`. `how` is "whole", or how it was cut short. `credentials` are there only to be kept off the disk.
+    """One exchange as it passed. Times are CLOCK_MONOTONIC ns, `origin` that of the recording's start.
+
+    `reads` has the time and length of every piece of `answer`. `how` is "whole", or how it was cut short.
+    `credentials` are there only to be kept off the disk.
     """
 
     path: str

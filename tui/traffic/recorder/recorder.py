@@ -7,7 +7,7 @@ from typing import Any
 
 from tui.errors import VtuneError
 from tui.traffic.http.target import parse_target
-from tui.traffic.recorder.channel import Channel
+from tui.traffic.recorder.channel import WRITER_GONE, Channel
 from tui.traffic.recorder.proxy import Proxy
 from tui.traffic.recorder.spec import RecordSpec
 from tui.traffic.recorder.upstream import Upstreams
@@ -111,7 +111,7 @@ class Recorder:
         kept = counts.get("kept", 0)
         lost = self._proxy.passed - kept - sum(skipped.values())
         if lost > 0:
-            skipped["the process that writes had ended"] = lost
+            skipped[WRITER_GONE] = skipped.get(WRITER_GONE, 0) + lost
         notes = [*_told(counts), *end["notes"]]
         if self._proxy.unreadable:
             notes.append(f"{self._proxy.unreadable} connections sent what is no HTTP/1.1 request")
