@@ -6,6 +6,8 @@ The result is one JSON object of schema vtune.run/1; everything is kept in a ses
 import argparse
 import asyncio
 import contextlib
+import errno
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -123,16 +125,29 @@ def _caught(work: "asyncio.Task[Any]") -> Iterator[None]:
     loop = asyncio.get_running_loop()
 
     def end() -> None:
+        _leave_lost_terminal()
         if work.cancel():
             print("vtune: interrupted, ending the engine", file=sys.stderr)
 
-    for number in _SIGNALS:
+    # Under nohup, SIGHUP is ignored already: it stays so.
+    caught = [number for number in _SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
+    for number in caught:
         loop.add_signal_handler(number, end)
     try:
         yield
     finally:
-        for number in _SIGNALS:
+        for number in caught:
             loop.remove_signal_handler(number)
+
+
+def _leave_lost_terminal() -> None:
+    """Writing to a terminal that was closed is an error: what is still said goes nowhere."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            os.write(stream.fileno(), b"")
+        except OSError as error:
+            if error.errno == errno.EIO:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _exit_code(result: dict[str, Any], session: "Session", gate: bool) -> int:
