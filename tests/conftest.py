@@ -39,3 +39,11 @@ targets: {{ttft-p95: 30s}}
     )
     write_recording(tmp_path / "small.jsonl", requests=6)
     return path
+
+
+@pytest.fixture
+def slow(tmp_path, standin_profile) -> Path:
+    """A recording that takes the stand-in about a minute, answer by answer; the profile is made slow for it."""
+    text = standin_profile.read_text()
+    standin_profile.write_text(text.replace('STANDIN_STEP_MS: "1"', 'STANDIN_STEP_MS: "20"'))
+    return write_recording(tmp_path / "slow.jsonl", requests=300, max_tokens=16)

@@ -17,7 +17,7 @@ PATIENCE = 30.0
 
 
 class Terminal:
-    """vtune under a pty of 120x36, the stand-in with a tree of processes; what it wrote is in `screen`, codes and all."""
+    """vtune under a pty of 120x36, the stand-in with a tree of processes; what it wrote is in `screen`, raw."""
 
     def __init__(self, *words: str | Path, argv: list[str] | None = None) -> None:
         """`words` are vtune's; `argv` is a whole command instead, such as a shell that runs it."""

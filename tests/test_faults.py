@@ -4,96 +4,20 @@ and holds all that happened before, and stderr or the screen told the cause.
 The engine is the stand-in with an EngineCore and a worker process of its own; `vtune` is the real program.
 """
 
-import json
 import os
 import resource
 import signal
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from made import left, members, runs, wait_until, write_recording
-from terminal import ROOT, Terminal
+from faults import Vtune, settled
+from made import left, members, runs, wait_until
 
-from tui.engine import health
-from tui.session import report, state
-from tui.session.state import State
 from tui.traffic.replay import read_outcomes
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 names = pytest.mark.parametrize("number", SIGNALS, ids=lambda n: n.name)
-
-
-class Vtune:
-    """`vtune replay` without a terminal, its session in `folder`; `stderr` is what it has written so far."""
-
-    def __init__(self, tmp_path: Path, profile: Path, recording: Path, *words: str) -> None:
-        self.tmp_path, self.folder = tmp_path, tmp_path / "session"
-        self._stderr = tmp_path / "stderr"
-        argv = [sys.executable, "-m", "tui", "replay", str(recording), "--profile", str(profile), *words]
-        env = {**os.environ, "STANDIN_TREE": "1", "PYTHONPATH": str(ROOT)}
-        with self._stderr.open("wb") as stderr:
-            self.process = subprocess.Popen(
-                [*argv, "--session", str(self.folder)], env=env, stderr=stderr, stdout=subprocess.DEVNULL,
-                start_new_session=True, cwd=tmp_path,
-            )  # fmt: skip
-
-    @property
-    def stderr(self) -> str:
-        return self._stderr.read_text()
-
-    @property
-    def told(self) -> State:
-        return state.load(self.folder)
-
-    def until(self, wanted) -> None:
-        """Wait until the journal tells a state that `wanted` accepts."""
-        def reached() -> bool:
-            assert self.process.poll() is None, self.stderr
-            return (self.folder / "journal.jsonl").exists() and os.path.getsize(self.folder / "journal.jsonl") > 0 \
-                and bool(wanted(self.told))
-
-        wait_until(reached)
-
-    def starting(self) -> None:
-        self.until(lambda s: s.engine and s.engine.phases)
-
-    def replaying(self) -> None:
-        self.until(answered)
-
-    def replay_child(self) -> int:
-        """The process that sends the requests."""
-        mark = b"tui.traffic.replay.child"
-        return next(pid for pid in left(self.tmp_path) if mark in Path(f"/proc/{pid}/cmdline").read_bytes())
-
-    def end(self, number: int, seconds: float = 8.0) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(seconds)
-
-
-def answered(told: State) -> bool:
-    """Whether a run goes on and has had an answer."""
-    return bool(told.running and any(row.status == "ok" for row in told.runs[told.running].finished))
-
-
-def settled(tmp_path: Path, folder: Path) -> State:
-    """The law of the table; returns what the reopened session tells."""
-    wait_until(lambda: not left(tmp_path), 10)
-    told = state.load(folder)
-    ports = [int(engine.url.rpartition(":")[2]) for engine in told.engines.values() if engine.url]
-    assert all(health.port_is_free("127.0.0.1", port) for port in ports)
-    assert report.render(folder).startswith("# vtune report")
-    return told
-
-
-@pytest.fixture
-def slow(tmp_path, standin_profile) -> Path:
-    """A recording that takes the stand-in about a minute, answer by answer; the profile is made slow for it."""
-    text = standin_profile.read_text()
-    standin_profile.write_text(text.replace('STANDIN_STEP_MS: "1"', 'STANDIN_STEP_MS: "20"'))
-    return write_recording(tmp_path / "slow.jsonl", requests=300, max_tokens=16)
+long = pytest.mark.matrix
 
 
 @pytest.fixture
@@ -121,7 +45,21 @@ def test_a_signal_while_starting(vtune, number):
     assert told.closed and told.engine.state == "stopped" and "interrupted" in running.stderr
 
 
-@names
+def test_a_hangup_is_ignored_under_nohup(vtune):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the child inherits it
+    try:
+        running = vtune("--set", "engine.env.STANDIN_START_S=5")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    running.starting()
+    phases = len(running.told.engine.phases)
+    running.process.send_signal(signal.SIGHUP)
+    running.until(lambda s: len(s.engine.phases) > phases)
+    assert running.end(signal.SIGTERM) == 130
+    settled(running.tmp_path, running.folder)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, *(pytest.param(n, marks=long) for n in SIGNALS if n != 15)])
 def test_a_signal_while_a_replay_runs(vtune, number):
     running = vtune()
     running.replaying()
@@ -132,6 +70,7 @@ def test_a_signal_while_a_replay_runs(vtune, number):
     assert len(told.runs[1].finished) >= before and told.runs[1].result["requests"]["ok"] >= 1
 
 
+@long
 @pytest.mark.parametrize("second", SIGNALS, ids=lambda n: n.name)
 def test_a_second_signal_while_an_engine_that_ignores_term_is_stopping(vtune, second):
     running = vtune("--set", "engine.env.STANDIN_STUCK=term")
@@ -167,7 +106,7 @@ def test_the_replay_child_is_killed(vtune):
     assert code == 1
 
 
-@pytest.mark.parametrize("who", ["api server", "engine core", "worker"])
+@pytest.mark.parametrize("who", ["api server", *(pytest.param(w, marks=long) for w in ("engine core", "worker"))])
 def test_a_process_of_the_engine_is_killed(vtune, who):
     running = vtune()
     running.replaying()
@@ -206,6 +145,7 @@ def test_the_disk_is_full_for_the_journal(vtune):
     assert len(read_outcomes(running.folder / "run-1.jsonl")[1]) == 12
 
 
+@long
 def test_the_disk_is_full_for_the_answers_too(vtune):
     running = vtune()
     running.until(lambda s: s.running)
