@@ -1,0 +1,80 @@
+"""Going from arm to arm leaves nothing behind: as much is there after twenty toggles as after one."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from made import left
+
+from tui.engine import profile as profiles
+from tui.engine.profile_set import with_settings
+from tui.session.session import Session
+from tui.session.traffic import traffic_of
+
+
+@dataclass(frozen=True)
+class There:
+    """What a session holds at a moment."""
+
+    processes: int
+    descriptors: int
+    sockets: int
+    shared_memory: int
+
+    @classmethod
+    def now(cls, tmp_path: Path) -> "There":
+        links = []
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                links.append(os.readlink(f"/proc/self/fd/{name}"))
+            except OSError:  # that of the listing itself
+                continue
+        started = left(tmp_path)
+        shared = sum(Path(f"/proc/{pid}/maps").read_text().count("/dev/shm/") for pid in started)
+        sockets = sum(link.startswith("socket:") for link in links)
+        return cls(len(started), len(links), sockets, shared)
+
+
+async def toggle(session: Session, value: str) -> None:
+    session.set_lever("max-num-seqs", value)
+    await session.apply()
+    await session.ready()
+
+
+@pytest.mark.parametrize(
+    ("park", "toggles"), [(1, 20), pytest.param(0, 20, marks=pytest.mark.matrix)], ids=["parked", "started anew"]
+)
+async def test_twenty_toggles_leave_as_much_as_one(standin_profile, tmp_path, monkeypatch, park, toggles):
+    monkeypatch.setenv("STANDIN_TREE", "1")
+    profile = with_settings(profiles.load(str(standin_profile)), [f"engine.park={park}", "engine.head-start=off"])
+    session = Session(profile, traffic_of(profile), tmp_path / "session")
+    try:
+        await session.start()
+        await session.ready()
+        await toggle(session, "64")
+        await toggle(session, "128")
+        once = There.now(tmp_path)
+        for number in range(toggles):
+            await toggle(session, "128" if number % 2 else "64")
+        assert There.now(tmp_path) == once
+        assert once.processes >= 1 + 3 * (1 + park)
+    finally:
+        await session.close()
+    assert not left(tmp_path)
+
+
+async def test_engines_that_are_pushed_out_leave_nothing(standin_profile, tmp_path, monkeypatch):
+    monkeypatch.setenv("STANDIN_TREE", "1")
+    profile = with_settings(profiles.load(str(standin_profile)), ["engine.park=1", "engine.head-start=off"])
+    session = Session(profile, traffic_of(profile), tmp_path / "session")
+    try:
+        await session.start()
+        await session.ready()
+        await toggle(session, "1")
+        once = There.now(tmp_path)
+        for number in range(2, 5):
+            await toggle(session, str(number))
+        assert There.now(tmp_path) == once
+    finally:
+        await session.close()
