@@ -313,7 +313,7 @@ class Session:
         from tui.session import report  # only an export needs it
 
         target = self.folder / "report.md"
-        text = await asyncio.to_thread(report.render, self.folder)
+        text = await asyncio.to_thread(report.render, self.folder, live=True)
         paths.write_whole(target, text)
         self.notice("info", f"report written to {target}")
         return target

@@ -13,12 +13,13 @@ from tui.session.report.material import load
 __all__ = ["render"]
 
 
-def render(folder: Path, form: Literal["md", "json", "csv"] = "md") -> str:
+def render(folder: Path, form: Literal["md", "json", "csv"] = "md", live: bool = False) -> str:
     """The report of the session in `folder`, running ones and broken ones included.
 
-    Raises VtuneError when there is no session in it.
+    `live` is for the session itself, which knows that it is not broken off. Raises VtuneError when there is no session in it.
     """
     material = load(folder)
+    material.state.closed |= live
     if form == "json":
         return exports.as_json(material)
     if form == "csv":
