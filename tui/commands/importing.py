@@ -4,6 +4,7 @@ The format is found by what is in the file. Every row is accounted for: read = k
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 from tui.commands import options
@@ -13,10 +14,12 @@ UNITS = ("auto", "s", "ms", "us", "ns", "iso")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    from tui.traffic.importers.table import FORMATS
+
     add = parser.add_argument
     add("file", metavar="FILE", help="plain, .gz or .zst")
     add("-o", dest="out", metavar="RECORDING", required=True, help="where to write: .jsonl, .jsonl.gz or .jsonl.zst")
-    add("--format", metavar="F", help="take the file for this format instead of the one found")
+    add("--format", metavar="F", help="instead of the one found: " + ", ".join(f.name for f in FORMATS))
     add("--strict", action="store_true", help="stop at the first row that is not sound")
     add("--time-unit", metavar="U", choices=UNITS, default="auto", help="of its times: " + ", ".join(UNITS))
     add("--encoding", metavar="E", help="of its text; default UTF-8, or what its byte-order mark says")
@@ -46,12 +49,21 @@ def run(args: argparse.Namespace) -> int:
         drop_failed=args.drop_failed, spread_ties=args.spread_ties, max_gap_s=args.max_gap,
         mask_secrets=args.mask_secrets, block_size=args.block_size, seed=args.seed,
     )  # fmt: skip
-    report = import_file(Path(args.file).expanduser(), Path(args.out).expanduser(), asked, args.force)
+    shown = _show if sys.stderr.isatty() else None
+    try:
+        report = import_file(Path(args.file).expanduser(), Path(args.out).expanduser(), asked, args.force, shown)
+    finally:
+        if shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     if args.json:
         options.write_json(args.json, report.to_json())
     if args.json != "-":
         print("\n".join([*report.lines(), f"written to {args.out}"]))
     return 0
+
+
+def _show(rows: int) -> None:
+    print(f"\r{rows:,} rows read", end="", file=sys.stderr, flush=True)
 
 
 def _known_encoding(name: str | None) -> str | None:

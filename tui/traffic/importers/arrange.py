@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tui.errors import VtuneError
 from tui.traffic.importers.clock import Clock
 from tui.traffic.importers.kept import Kept
 from tui.traffic.importers.options import Options
@@ -13,6 +14,7 @@ from tui.traffic.importers.report import Report, counted
 APART_S = 1.0  # between requests of a source without times
 WEEK_S = 7 * 86400.0
 LONG_GAP_S = 86400.0
+LONGEST_S = 1e10  # what a recording can hold
 
 
 @dataclass(slots=True)
@@ -32,6 +34,11 @@ def arrange(kept: Kept, clock: Clock, previous: dict[int, int], options: Options
         return _untimed(kept, previous, report)
     lowest, highest = min(sound), max(sound)
     unit, scale, assumed = clock.unit(lowest, highest, len(sound))
+    if (highest - lowest) * scale >= LONGEST_S:
+        years = (highest - lowest) * scale / (365.25 * 86400)
+        raise VtuneError(
+            f"times that span {years:,.0f} years in {unit}", "name their unit with --time-unit, or mend the odd ones"
+        )
     at = array("d", ((value - lowest) * scale for value in clock.values))
     _derive(at, clock.known, kept, previous)
     order = sorted((i for i in range(count) if clock.known[i]), key=at.__getitem__)

@@ -78,9 +78,9 @@ def whole(value: object) -> int | None:
 
 
 def text(value: object) -> str | None:
-    """An id as text; None where there is none."""
+    """An id as text that can be written; None where there is none."""
     if isinstance(value, str):
-        return value or None
+        return value.encode(errors="replace").decode() or None
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 

@@ -1,7 +1,7 @@
 """From a file of any known format to a recording: read once, order, link, write."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,26 @@ from tui.traffic.importers.source import Source
 from tui.traffic.whole_file import WholeFile, refuse
 
 
-def import_file(path: Path, out: Path, options: Options, force: bool = False) -> Report:
+def import_file(
+    path: Path, out: Path, options: Options, force: bool = False, progress: Callable[[int], None] | None = None
+) -> Report:
     """Import `path` into the recording `out`, whole or not at all.
 
     The bodies go through a spool beside `out`; memory holds only what orders and links them. Raises VtuneError when
     the file is of no known format, when nothing in it can be replayed, and with `options.strict` for the first problem.
+    `progress` is told how many rows were read, now and then.
     """
     refuse(out, force)
-    with opened(path, options, out.resolve().parent) as (plan, report), WholeFile(out) as file:
+    with opened(path, options, out.resolve().parent, progress) as (plan, report), WholeFile(out) as file:
         for line in plan.lines():
             file.write(line)
     return report
 
 
 @contextlib.contextmanager
-def opened(path: Path, options: Options, folder: Path | None = None) -> Iterator[tuple[Plan, Report]]:
+def opened(
+    path: Path, options: Options, folder: Path | None = None, progress: Callable[[int], None] | None = None
+) -> Iterator[tuple[Plan, Report]]:
     """The same without a file: its requests in order from the plan, while the spool in `folder` is there."""
     source = Source(path, options.encoding, options.strict)
     head = source.head()
@@ -44,7 +49,7 @@ def opened(path: Path, options: Options, folder: Path | None = None) -> Iterator
     report.notes += format.notes
     kept = Kept(folder)
     try:
-        reading = Reading(format, options, report, kept)
+        reading = Reading(format, options, report, kept, progress)
         reading.read(source)
         yield _plan(path, reading), report
     finally:

@@ -10,6 +10,7 @@ from tui.traffic.importers.sniff import Sniffed
 
 MOONCAKE_BLOCK = 512
 VLLM_BLOCK = 16
+LONGEST = 20_000_000  # tokens; more is a broken number, not a prompt
 
 
 def made_request(line: int, row: dict[str, Any], prompt: object, output: object, **more: Any) -> Found | Skip:
@@ -23,6 +24,8 @@ def made_request(line: int, row: dict[str, Any], prompt: object, output: object,
         return Skip(
             line, "the output's length is not a count of tokens", f"the output's length is {str(output)[:30]!r}"
         )
+    if tokens > LONGEST or (answer or 0) > LONGEST:
+        return Skip(line, f"over {LONGEST:,} tokens", f"{max(tokens, answer or 0):.3g} tokens")
     if tokens == 0:
         return Skip(line, "a prompt of 0 tokens")
     ids = row.get("hash_ids")

@@ -82,10 +82,7 @@ def _span(line: int, span: dict[str, Any]) -> Found | Skip:
                    _first(attributes, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"))  # fmt: skip
     said = _first(attributes, "gen_ai.output.messages", "gen_ai.output.text", "gen_ai.completion.0.content")
     words = chat_parts.answer(said)
-    error = bool(attributes.get("error.type")) or str((span.get("status") or {}).get("code")) in (
-        "2",
-        "STATUS_CODE_ERROR",
-    )
+    error = bool(attributes.get("error.type")) or _failed(span.get("status"))
     found = Found(
         line, CHAT, _settings(attributes), begin, text(span.get("span_id") or span.get("spanId")),
         text(_first(attributes, *_SESSION)) or text(span.get("trace_id") or span.get("traceId")),
@@ -163,6 +160,10 @@ def _otlp(value: Any) -> Any:
     if kind == "kvlistValue":
         return {str(i.get("key")): _otlp(i.get("value")) for i in (inner or {}).get("values", ())}
     return inner
+
+
+def _failed(status: Any) -> bool:
+    return isinstance(status, dict) and status.get("code") in (2, "STATUS_CODE_ERROR")
 
 
 def _events(events: Any) -> dict[str, Any]:

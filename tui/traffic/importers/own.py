@@ -29,7 +29,7 @@ def row(line: int, given: dict[str, Any]) -> Rows:
     yield Found(
         line, path, clean, given.get("at"), text(given.get("id")), text(given.get("session")),
         group if isinstance(group, str) else None, text(given.get("after")),
-        think if isinstance(think, (int, float)) and not isinstance(think, bool) and think >= 0 else None,
+        think if isinstance(think, (int, float)) and not isinstance(think, bool) and 0 <= think < 1e9 else None,
         reply if isinstance(reply, dict) else None, redacted=(*(before if isinstance(before, list) else ()), *redacted),
         credentials=held, failed=isinstance(reply, dict) and reply.get("status", 200) != 200,
         extra={key: value for key, value in given.items() if key not in _READ},

@@ -1,5 +1,6 @@
 """One pass over a source: what is kept goes to the spool, what is not gets a counted reason."""
 
+from collections.abc import Callable
 from hashlib import blake2b
 
 from tui.errors import VtuneError
@@ -14,12 +15,21 @@ from tui.traffic.importers.source import Source
 
 # What a source may be unfit for; a later stage refuses or flags these studies.
 SPECULATION, PREFIX = "speculative decoding", "prefix caching"
+STEP = 5000  # rows between two calls of `progress`
 
 
 class Reading:
     """Fills `kept`, `clock`, `credentials` and the report."""
 
-    def __init__(self, format: Format, options: Options, report: Report, kept: Kept) -> None:
+    def __init__(
+        self,
+        format: Format,
+        options: Options,
+        report: Report,
+        kept: Kept,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self._progress = progress
         self.format, self.options, self.report, self.kept = format, options, report, kept
         self.clock = Clock(options.time_unit, format.unit)
         self.credentials: set[str] = set()
@@ -29,7 +39,9 @@ class Reading:
 
     def read(self, source: Source) -> None:
         """Raises VtuneError for another encoding, and in strict mode for the first problem."""
-        for item in self.format.rows(source):
+        for number, item in enumerate(self.format.rows(source)):
+            if self._progress and number % STEP == 0:
+                self._progress(number)
             if isinstance(item, Told):
                 self._hear(item)
                 continue

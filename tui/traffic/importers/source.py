@@ -117,10 +117,7 @@ class Source:
     def table(self) -> Iterator[tuple[int, dict[str, str]] | Skip]:
         """Rows of a CSV file with a header, by name of column."""
         reader = csv.reader(self._csv_lines())
-        try:
-            names = [name.strip() for name in next(reader)]
-        except StopIteration:
-            return
+        names: list[str] | None = None
         while True:
             try:
                 row = next(reader)
@@ -128,6 +125,9 @@ class Source:
                 return
             except csv.Error as error:
                 yield Skip(reader.line_num, "not CSV", str(error))
+                continue
+            if names is None:
+                names = [name.strip() for name in row]
                 continue
             if not any(cell.strip() for cell in row):
                 continue

@@ -145,10 +145,13 @@ def _done(id: str, request: _Request) -> Found | Skip:
         body, redacted, held = secrets.clean(request.body)
     else:
         redacted, held, path = (), frozenset(), COMPLETIONS
-        prompt: Any = request.ids or request.prompt
+        # Text first: ids are good for their own tokenizer alone.
+        prompt: Any = request.prompt or request.ids
         if not prompt:
             return Skip(line, "the log has no prompt: vLLM writes it at DEBUG only (record with `vtune record`)")
-        body = {"prompt": prompt, **request.settings}
+        # The chat template has put the special tokens in already.
+        whole = {"add_special_tokens": False} if id.startswith("chatcmpl-") and isinstance(prompt, str) else {}
+        body = {"prompt": prompt, **request.settings, **whole}
     if id.startswith(("embd-", "score-", "rerank-", "classify-", "pool-")):
         return Skip(line, "not a chat or completion call")
     return Found(
