@@ -2,12 +2,16 @@
 
 import gzip
 import json
+import subprocess
+import sys
 
 import pytest
 from made_imports import batch, chat, ids, imported, lines
 
 from tui.cli import main
 from tui.errors import VtuneError
+from tui.traffic import compressed, recording
+from tui.traffic.importers import Options, import_file
 
 
 def test_a_mark_crlf_and_blank_lines_are_no_rows(tmp_path):
@@ -258,3 +262,29 @@ def test_an_existing_recording_stays_without_force_and_nothing_half_is_left(tmp_
     assert told["schema"] == "vtune.import/1" and (told["read"], told["kept"]) == (2, 1)
     assert told["skipped"][0]["examples"][0].startswith("f.jsonl:2: ")
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+def test_zstandard_is_read_and_written(tmp_path):
+    if sys.version_info < (3, 14):
+        pytest.importorskip("zstandard", reason="zst needs Python 3.14 or zstandard")
+    rows = b"".join(json.dumps(batch(f"r{n}", n, chat("word " * 50))).encode() + b"\n" for n in range(300))
+    path, out = tmp_path / "f.jsonl.zst", tmp_path / "o.jsonl.zst"
+    path.write_bytes(compressed.pack(path, rows))
+    assert import_file(path, out, Options()).kept == 300
+    assert out.stat().st_size < len(rows) / 5
+    assert len(recording.load(out).requests) == 300
+
+
+def test_memory_does_not_grow_with_the_prompts(tmp_path):
+    path = tmp_path / "big.jsonl"
+    with path.open("w") as file:
+        for number in range(1600):
+            file.write(json.dumps(batch(f"r{number}", number, chat(f"{number} " * 12_000))) + "\n")
+    assert path.stat().st_size > 80e6
+    script = (
+        "import resource, sys; from pathlib import Path; from tui.traffic.importers import Options, import_file; "
+        f"import_file(Path({str(path)!r}), Path({str(tmp_path / 'o.jsonl')!r}), Options()); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    assert int(done.stdout) < 80e6

@@ -10,6 +10,7 @@ UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"), (1e9, "s"))  # a stamp of this size is since 1970
 _BEYOND = 4e18
 _FRACTION = re.compile(r"(\.\d{6})\d+")
+_SLASHES = re.compile(r"^(\d{4})/(\d\d)/(\d\d)")
 _NO_COLON = re.compile(r"([+-]\d\d)(\d\d)$")
 # Whole numbers that are this far apart on average are milliseconds: as seconds they'd be a request in a quarter minute.
 _MS_APART = 15
@@ -113,7 +114,7 @@ class Clock:
         return number
 
     def _nanoseconds(self, text: str) -> int:
-        cut = _FRACTION.sub(r"\1", text.replace(",", ".", 1))
+        cut = _FRACTION.sub(r"\1", _SLASHES.sub(r"\1-\2-\3", text).replace(",", ".", 1))
         extra = next(iter(re.findall(r"\.\d{6}(\d{1,3})", text)), "")
         cut = _NO_COLON.sub(r"\1:\2", cut.replace(" UTC", "+00:00"))
         try:

@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from tui.traffic.importers import chat_parts, reply, secrets
-from tui.traffic.importers.format import Format, Rows, by_object
+from tui.traffic.importers.format import Format, Rows, by_object, by_row
 from tui.traffic.importers.found import CHAT, COMPLETIONS, Found, Skip, text, usage, whole
 from tui.traffic.importers.sniff import Sniffed
+from tui.traffic.importers.source import Source
 
 _MARK = "(litellm_truncated"
 _CALLS = {"completion": CHAT, "acompletion": CHAT, "text_completion": COMPLETIONS, "atext_completion": COMPLETIONS}
@@ -16,6 +17,12 @@ _UNSEEN = ("metadata", "user", "extra_headers", "api_key", "proxy_server_request
 # A token is at least two characters of nearly any text; fewer here than half of those counted means a cut prompt.
 _LONG = 200
 _FROM_CACHE = "answered from LiteLLM's own cache: it never reached the model"
+
+
+def rows(source: Source) -> Rows:
+    """Objects, or the table's rows as CSV, whose values are JSON as text."""
+    table = source.head().lstrip()[:1] not in (b"{", b"[")
+    return (by_row(row) if table else by_object(row))(source)
 
 
 def row(line: int, given: dict[str, Any]) -> Rows:
@@ -43,7 +50,7 @@ def _found(line: int, given: dict[str, Any], path: str, body: dict[str, Any], to
     begin = given.get("startTime")
     clean, redacted, held = secrets.clean(body)
     _, words = reply.of_object(chat_parts.unpacked(given.get("response")))
-    failed = given.get("status") not in (None, "success")
+    failed = given.get("status") not in (None, "", "success")
     answered = reply.made(
         None, text=words, counts=usage(tokens, given.get("completion_tokens")),
         ttft_s=_between(begin, given.get("completionStartTime")) if given.get("stream") else None,
@@ -53,16 +60,16 @@ def _found(line: int, given: dict[str, Any], path: str, body: dict[str, Any], to
         line, path, clean, begin, text(given.get("request_id") or given.get("id")),
         text(given.get("session_id") or given.get("trace_id")), reply=answered, answer=words, redacted=redacted,
         credentials=held, failed=failed, output_tokens=whole(given.get("completion_tokens")),
-        extra={"odd": _FROM_CACHE} if given.get("cache_hit") is True else None,
+        extra={"odd": _FROM_CACHE} if str(given.get("cache_hit")).lower() == "true" else None,
     )  # fmt: skip
 
 
 def _body(given: dict[str, Any], path: str) -> dict[str, Any] | None:
-    settings = given.get("model_parameters")
+    settings = chat_parts.unpacked(given.get("model_parameters"))
     settings = {k: v for k, v in settings.items() if k not in _UNSEEN} if isinstance(settings, dict) else {}
     named = {"model": given["model"]} if isinstance(given.get("model"), str) else {}
     prompt = chat_parts.unpacked(given.get("messages"))
-    if prompt:
+    if prompt not in (None, "", [], {}):
         if path == COMPLETIONS and isinstance(prompt, (str, list)) and not isinstance(prompt[0], dict):
             return {**named, "prompt": prompt, **settings}
         messages = chat_parts.messages(prompt)
@@ -84,7 +91,9 @@ def _between(begin: Any, end: Any) -> float | None:
 
 
 def _matches(found: Sniffed) -> str | None:
+    if {"call_type", "startTime"} <= set(found.columns):
+        return "columns call_type and startTime"
     return "rows with call_type and startTime" if found.has("call_type", "startTime") else None
 
 
-LITELLM = Format("litellm", "LiteLLM log", _matches, by_object(row), links_by_answer=True)
+LITELLM = Format("litellm", "LiteLLM log", _matches, rows, links_by_answer=True)

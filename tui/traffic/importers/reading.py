@@ -10,7 +10,7 @@ from tui.traffic.importers.format import Format
 from tui.traffic.importers.found import Found, Skip, Told
 from tui.traffic.importers.kept import Kept
 from tui.traffic.importers.options import Options
-from tui.traffic.importers.report import Report
+from tui.traffic.importers.report import Report, counted
 from tui.traffic.importers.source import Source
 
 # What a source may be unfit for; a later stage refuses or flags these studies.
@@ -53,7 +53,9 @@ class Reading:
         self.report.notes = [*source.notes, *self.report.notes]
         self._tell_made()
         if self.kept.twice:
-            self.report.notes.append(f"{self.kept.twice} ids come twice: every request has an id of its own now")
+            self.report.notes.append(
+                f"{counted(self.kept.twice, 'id comes', 'ids come')} twice: every request has an id of its own now"
+            )
 
     def _hear(self, told: Told) -> None:
         self.synthetic = self.synthetic or told.synthetic

@@ -58,6 +58,8 @@ def why(found: Sniffed) -> tuple[str, str]:
     """The same for what no format took."""
     if found.first_line.startswith(("# ", "<!", "<html")):
         return "a text document", "give a file of recorded traffic"
+    if b'"retrieved_context"' in found.head:
+        return "a RAGChecker file: no prompts as they were sent", _RECORD
     if "log" in found.keys:
         return "no sound HTTP archive: it has no log.entries", "export the archive again"
     return _by_keys(found) or (
@@ -69,7 +71,6 @@ def why(found: Sniffed) -> tuple[str, str]:
 def _by_keys(found: Sniffed) -> tuple[str, str] | None:
     known = (
         (("response", "custom_id"), "an OpenAI Batch output: answers without requests", "import its input file"),
-        (("retrieved_context", "query"), "a RAGChecker file: no prompts as they were sent", _RECORD),
         (("golden_answers",), "a FlashRAG file: questions without passages", _RECORD),
         (("contexts", "input"), "an MT-RAG file: passages and turns, not yet prompts", "write OpenAI Batch lines"),
         (("requests", "timestamp"), "an AIBrix workload, which vtune does not read", "write it as OpenAI Batch lines"),
