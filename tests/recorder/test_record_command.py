@@ -72,6 +72,22 @@ async def test_a_second_signal_cuts_what_is_in_flight(tmp_path):
     assert "1 requests passed, 1 kept" in said and "1 were cut short" in said
 
 
+async def test_a_recorder_that_is_killed_leaves_a_whole_recording(tmp_path):
+    out = tmp_path / "made.jsonl"
+    async with serving() as standin:
+        process, port, _ = await started("--upstream", standin.url, "--listen", "127.0.0.1:0", "-o", str(out))
+        for number in range(5):
+            await talk(port, post(chat(f"number {number}")))
+        async with asyncio.timeout(10):
+            while out.read_bytes().count(b"\n") < 6:
+                await asyncio.sleep(0.01)
+        process.kill()
+        await process.stderr.read()  # until the process that writes has ended too
+        await process.wait()
+    kept = load(out).requests
+    assert [request.body["messages"][0]["content"] for request in kept] == [f"number {n}" for n in range(5)]
+
+
 async def test_listening_beyond_this_machine_warns(tmp_path):
     process, _, said = await started(
         "--upstream", "http://127.0.0.1:9", "--listen", "0.0.0.0:0", "-o", str(tmp_path / "made.jsonl")

@@ -23,6 +23,9 @@ from tui.traffic.recorder.scribe import main
 sys.exit(main())
 """
 WRITER_GONE = "the process that writes had ended"
+_REASONS = 20  # told apart by their example; others are counted together
+# Whoever has an answer may ask the next question at once: that goes first.
+_REST_S = 0.02
 _PIPE = 1 << 20
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 
@@ -79,7 +82,8 @@ class Channel:
         if capture.skip is None and self._dead:
             capture.skip = WRITER_GONE
         if capture.skip is not None:
-            self.skipped[f"{capture.skip}: {capture.example}" if capture.example else capture.skip] += 1
+            reason = f"{capture.skip}: {capture.example}" if capture.example else capture.skip
+            self.skipped[reason if reason in self.skipped or len(self.skipped) < _REASONS else capture.skip] += 1
             capture.release()
             return
         self._queue.append(capture)
@@ -108,6 +112,8 @@ class Channel:
                 if not self._queue:
                     self._news.clear()
                     await self._news.wait()
+                    if not self._ending:
+                        await asyncio.sleep(_REST_S)
                     continue
                 capture = self._queue[0]
                 stdin.write(capture.frame())
@@ -128,6 +134,8 @@ class Channel:
                 self._end = message["end"]
             elif "fault" in message:
                 self._say(f"recording stops here: {message['fault']}; traffic goes on")
+            elif "say" in message:
+                self._say(message["say"])
             elif not self._started.done():
                 self._started.set_result(message)
         if not self._started.done():

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import ssl
 from time import monotonic_ns
 from typing import TYPE_CHECKING
 
@@ -251,6 +252,8 @@ class Exchange:
 
 
 def _words(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):  # its number is none of the system's
+        return str(error)
     # asyncio puts its own text before the system's.
     system = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else None
     return system or str(error) or type(error).__name__

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tui.traffic.http.target import Target
@@ -10,17 +10,22 @@ from tui.traffic.recorder.counting import count
 from tui.traffic.recorder.recordfile import RecordFile
 from tui.traffic.whole_file import WholeFile
 
+_MANY = 200  # uncounted requests that take a while
+
 
 async def finish(
-    file: RecordFile, first: int, target: Target, limit_s: float, stop: asyncio.Event
-) -> tuple[int, int, list[str]]:
-    """(requests counted, requests left without a count, notes); the requests from number `first` on are this run's."""
+    file: RecordFile, first: int, target: Target, limit_s: float, stop: asyncio.Event, say: Callable[[str], None]
+) -> tuple[int, list[str]]:
+    """(requests counted, notes); the requests from number `first` on are this run's."""
     notes: list[str] = []
     asked = [number for number, _ in _uncounted(file, first)]
     counted: dict[int, int] = {}
     if asked:
+        if len(asked) >= _MANY:
+            say(f"counting the prompt tokens of {len(asked)} requests, at most {limit_s:g} s; ctrl+c skips it")
         counted, why = await count(target, _uncounted(file, first), limit_s, stop)
-        if why and len(counted) < len(asked):
+        if len(counted) < len(asked):
+            why = why or "the upstream's /tokenize does not count them"
             notes.append(f"{len(asked) - len(counted)} requests without token counts: {why}")
     ordered = all(a[0] <= b[0] for a, b in zip(file.places, file.places[1:], strict=False))
     if file.places and (counted or not ordered or file.path.suffix in (".gz", ".zst")):
@@ -28,8 +33,8 @@ async def finish(
             _rewrite(file, counted)
         except OSError as error:
             notes.append(f"the file stays in the order in which answers ended: {error.strerror or error}")
-            return 0, len(asked), notes
-    return len(counted), len(asked) - len(counted), notes
+            return 0, notes
+    return len(counted), notes
 
 
 def _uncounted(file: RecordFile, first: int) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -1,8 +1,8 @@
 """The process that writes the recording, so that the proxy only pumps bytes.
 
 The first line of stdin is the spec as JSON, then come frames; the end of stdin ends the recording. stdout carries JSON
-lines: ``ready`` or ``refused``, ``fault`` at once when the disk takes no more, and ``end`` with the counts. A signal
-TERM ends the counting of tokens early.
+lines: ``ready`` or ``refused``, ``fault`` at once when the disk takes no more, ``say`` for a person, and ``end`` with
+the counts. A signal TERM ends the counting of tokens early.
 """
 
 import asyncio
@@ -50,11 +50,12 @@ async def _write(spec: RecordSpec, frames: IO[bytes]) -> int:
     for noted in unpack(frames):
         await scribe.take(noted)
     try:
-        counted, uncounted, notes = await finish(file, before, parse_target(spec.upstream), spec.count_s, stop)
+        target = parse_target(spec.upstream)
+        counted, notes = await finish(file, before, target, spec.count_s, stop, lambda line: _say({"say": line}))
     finally:
         file.close()
     counts = scribe.noting.counts
-    counts.update({"counted": counted, "uncounted": uncounted, "kept": len(file.places) - before})
+    counts.update({"counted": counted, "kept": len(file.places) - before})
     _say({"end": {"counts": counts, "skipped": scribe.skipped, "notes": notes, "fault": file.fault}})
     return 0
 
