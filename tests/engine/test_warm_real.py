@@ -77,3 +77,34 @@ async def test_a_warm_engine_equals_a_plain_one(
     assert took["warm"] < took["plain"] / 2
     await keeper.close()
     assert not [proc for proc in kin.table().values() if proc.ppid == keeper.pid]
+
+
+def footprint(keeper: Keeper, starter: int) -> dict[str, int]:
+    """What launches must not leave behind."""
+    return {
+        "processes": len(kin.descendants(keeper.pid, kin.table())),
+        "descriptors of the keeper": len(os.listdir(f"/proc/{keeper.pid}/fd")),
+        "descriptors of the starter": len(os.listdir(f"/proc/{starter}/fd")),
+        "shared memory": len(list(Path("/dev/shm").glob("psm_*"))),
+        "rendezvous files": len(list(Path("/tmp").glob("vllm_dist_*"))),
+    }
+
+
+@pytest.mark.matrix
+async def test_many_warm_launches_neither_hang_nor_pile_up(
+    real_launch: Callable[..., Launch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VTUNE_STATE", str(tmp_path / "state"))
+    keeper = await Keeper.open()
+    starters = Starters(keeper, tmp_path)
+    starter = (await starters.ready(real_launch())).pid
+    after_first: dict[str, int] | None = None
+    for number in range(int(os.environ.get("VTUNE_TEST_LAUNCHES", "200"))):
+        log = tmp_path / f"{number}.log"
+        engine = Engine(real_launch("max-num-seqs=2"), keeper, log, lambda event: None, warm=starters)
+        await engine.start()
+        assert engine.start_kind == "warm", f"launch {number}: {log.read_text()[-2000:]}"
+        await engine.stop()
+        after_first = after_first or footprint(keeper, starter)
+    assert footprint(keeper, starter) == after_first
+    await keeper.close()
