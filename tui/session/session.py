@@ -26,6 +26,7 @@ from tui.errors import Exit, VtuneError
 from tui.session import attach as attached
 from tui.session import secrets, views
 from tui.session.folder import header, new_folder
+from tui.session.frontage import Frontage
 from tui.session.host import Host, Policy
 from tui.session.journal import Journal
 from tui.session.runner import Runner
@@ -66,6 +67,7 @@ class Session:
             self.traffic = replace(self.traffic, api_key_env=attached.API_KEY)
         policy = Policy(warm=profile.engine.warm, park=profile.engine.park)
         self.host = Host(self.emit, self.folder, self._client, policy)
+        self.front = Frontage(self.notice)
         self.watch = Watch(self.emit, self.state, self._client, self.host)
         self.runner = Runner(self.emit, self.state, self.folder, self._client, self.host, self.watch.scrape_now)
         self._listeners: list[Callable[[Snapshot], None]] = []
@@ -98,6 +100,7 @@ class Session:
         if self._journal.fault and not fault:
             self.notice("error", f"the journal can't be written: {self._journal.fault}",
                         f"free space for {self.folder}; what happens from here on is not kept")  # fmt: skip
+        self.front.follow(self.state, self._is_starting)
         self._changed.set()
 
     def notice(self, level: Literal["info", "warning", "error"], what: str, mend: str | None = None) -> None:
@@ -142,10 +145,15 @@ class Session:
         if self._starting is not None:
             await asyncio.shield(self._starting)
 
+    @property
+    def _is_starting(self) -> bool:
+        return self._starting is not None and not self._starting.done()
+
     async def _start(self, profile: Profile) -> None:
         if self._attach is not None:
             await self._take(self._attach)
         else:
+            await self.front.open(profile.engine.front_port)
             await self._switch(profile)
             self._good = profile
         self.watch.begin()
@@ -213,7 +221,8 @@ class Session:
         if self.replaying:
             await self.cancel_replay(running)
             await asyncio.wait([self._running])  # type: ignore[list-item]
-        if self._starting is not None and not self._starting.done():
+        if self._is_starting:
+            assert self._starting is not None
             self._starting.cancel()
             await asyncio.wait([self._starting])
         if self._considering is not None:
@@ -333,6 +342,7 @@ class Session:
                 await asyncio.wait([task], timeout=10)
         self.watch.end()
         try:
+            await self.front.close()
             await self.host.close()
         finally:
             self.emit("close")
@@ -350,6 +360,7 @@ class Session:
     def _reap(self, task: asyncio.Task[Any]) -> None:
         """A task that failed is told as a notice; whoever awaits it gets the error as well."""
         self._tasks.discard(task)
+        self.front.follow(self.state, self._is_starting)
         if task.cancelled() or (error := task.exception()) is None or self.state.closed:
             return
         if isinstance(error, VtuneError):
