@@ -154,7 +154,7 @@ def _custom(request: Request) -> dict[str, Any]:
     messages, prompt = request.body.get("messages"), request.body.get("prompt")
     if isinstance(messages, list):
         if len(messages) != 1 or messages[0].get("role") != "user" or not isinstance(messages[0].get("content"), str):
-            raise NoPlace("more than one user message: the data set has a single prompt a row")
+            raise NoPlace("more than a lone user message: the data set has a single prompt a row")
         prompt = messages[0]["content"]
         if request.body.get("tools"):
             raise NoPlace("tools: the data set has a single prompt a row")
