@@ -138,7 +138,7 @@ async def test_exits_are_reported_and_tracebacks_reach_the_log(
 
 @pytest.mark.parametrize(
     ("env", "why"),
-    [({"FAKE_CUDA": "initialised"}, "CUDA is initialised"), ({"FAKE_THREAD": "1"}, "2 native threads, 1 are known")],
+    [({"FAKE_CUDA": "initialised"}, "CUDA is initialised"), ({"FAKE_THREAD": "1"}, "the starter has 2 threads")],
     ids=["cuda", "threads"],
 )
 async def test_an_unsafe_fork_is_refused_and_started_plainly(

@@ -72,6 +72,10 @@ async def test_a_warm_engine_equals_a_plain_one(
         await engine.stop()
         assert not alive(who)
         assert health.port_is_free(engine.launch.host, engine.launch.port)
+    # OpenBLAS (numpy's, scipy's, OpenCV's) starts its threads again only when it is used.
+    pools = 3 * (int(openmp(real_launch())["OMP_NUM_THREADS"]) - 1)
+    threads = {kind: told.pop("threads of the worker") for kind, told in seen.items()}
+    assert threads["plain"] - pools <= threads["warm"] <= threads["plain"]
     for name, plainly in seen["plain"].items():
         assert seen["warm"][name] == plainly, name
     assert took["warm"] < took["plain"] / 2

@@ -54,14 +54,8 @@ def native_threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def preload(server: str, model: str) -> int:
-    """Import everything heavy; returns how many native threads were there before vLLM came.
-
-    Those are OpenBLAS's, which numpy brings and which takes care of forks itself.
-    """
-    import numpy  # noqa: F401
-
-    harmless = native_threads()
+def preload(server: str, model: str) -> None:
+    """Import everything heavy."""
     for name in (server, *HEAVY):
         attempt(name)
     from vllm.platforms import current_platform
@@ -72,7 +66,19 @@ def preload(server: str, model: str) -> int:
         attempt(name)
     gc.collect()
     gc.freeze()  # the collector writes to what it visits; frozen, the pages stay shared with the servers
-    return harmless
+    trial_fork()
+
+
+def trial_fork() -> None:
+    """Fork once in vain: it ends the thread pools that take care of forks themselves.
+
+    numpy, scipy and OpenCV each bring an OpenBLAS, which starts its threads when loaded and ends them before a fork
+    (they come back when used). What still runs afterwards is a thread that nobody looks after.
+    """
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
 
 
 def attempt(name: str) -> None:
@@ -97,11 +103,11 @@ def model_modules(model: str) -> List[str]:
 # -- is it safe to fork
 
 
-def objection(harmless: int) -> Optional[str]:
+def objection() -> Optional[str]:
     """Why this process must not be forked now; None if it may."""
     threads = native_threads()
-    if threads > harmless:
-        return f"the starter has {threads} native threads, {harmless} are known to be safe over a fork"
+    if threads > 1:
+        return f"the starter has {threads} threads, and all but one would be missing after a fork"
     if multiprocessing.resource_tracker._resource_tracker._fd is not None:  # its engines would share one
         return "an import started multiprocessing's resource tracker"
     import torch
@@ -242,10 +248,10 @@ def is_same_user(connection: socket.socket) -> bool:
     return uid == os.getuid()
 
 
-def answer(request: Dict[str, Any], harmless: int, ours: List[int]) -> Dict[str, Any]:
+def answer(request: Dict[str, Any], ours: List[int]) -> Dict[str, Any]:
     if module_of(request["argv"]) is None:
         return {"refused": "this command is not a vLLM server that can be forked"}
-    why = objection(harmless)
+    why = objection()
     if why is not None:
         return {"refused": why}
     pid, start = fork_server(request, ours)
@@ -262,18 +268,18 @@ def main(path: str, server: str, model: str) -> None:
     if not is_same_user(connection):
         sys.exit("warm starter: a stranger connected")
     begin = time.monotonic()
-    harmless = preload(server, model)
+    preload(server, model)
     lines = connection.makefile("rwb")
 
     def say(**words: Any) -> None:
         lines.write(json.dumps(words).encode() + b"\n")
         lines.flush()
 
-    say(ready=round(time.monotonic() - begin, 3), threads=native_threads(), harmless=harmless)
+    say(ready=round(time.monotonic() - begin, 3), threads=native_threads())
     ours = [listener.fileno(), connection.fileno()]
     for line in lines:
         try:
-            say(**answer(json.loads(line), harmless, ours))
+            say(**answer(json.loads(line), ours))
         except Exception as error:
             traceback.print_exc()
             say(refused=f"{type(error).__name__}: {error}")

@@ -1,1 +1,0 @@
-"""The starter imports numpy first, for the threads that it brings."""
