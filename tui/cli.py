@@ -16,6 +16,7 @@ from tui.errors import Exit, VtuneError
 # name -> one line for --help; each is a module in tui.commands with `arguments(parser)` and `run(args) -> int`.
 COMMANDS = {
     "replay": "replay a recording on an engine and write the result",
+    "compare": "replay a recording on arms, fairly, and say what the lever did",
     "record": "record real traffic: a proxy in front of an OpenAI-compatible server",
     "import": "turn traffic that another tool recorded into a recording",
     "convert": "write a recording in another tool's format",

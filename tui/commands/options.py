@@ -27,6 +27,13 @@ def settings(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def pace(parser: argparse.ArgumentParser) -> None:
+    paces = "recorded, closed:N, constant:R, poisson:R, ramp:A-B/SECONDS or burst:N/SECONDS"
+    parser.add_argument("--pace", metavar="PACE", default=env("pace"), help=paces)
+    parser.add_argument("--speed", type=float, metavar="X", help="recorded pace, X times as fast")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N requests")
+
+
 def output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON; - is standard output")
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")

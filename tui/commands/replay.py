@@ -38,10 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def traffic(parser: argparse.ArgumentParser) -> None:
-    paces = "recorded, closed:N, constant:R, poisson:R, ramp:A-B/SECONDS or burst:N/SECONDS"
-    parser.add_argument("--pace", metavar="PACE", default=options.env("pace"), help=paces)
-    parser.add_argument("--speed", type=float, metavar="X", help="recorded pace, X times as fast")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N requests")
+    options.pace(parser)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random paces and warm-up prompts")
     parser.add_argument("--cache", choices=("reset", "keep"), default="reset", help="prefix cache before the run")
     parser.add_argument("--live-turns", action="store_true", help="later turns carry this engine's own earlier answers")
@@ -74,7 +71,7 @@ async def _replay(args: argparse.Namespace) -> int:
     session.subscribe(progress)
     progress.say(f"session {session.folder}")
     work = asyncio.create_task(_run(session))
-    with _caught(work):
+    with caught(work):
         try:
             result = await work
         except asyncio.CancelledError:
@@ -120,7 +117,7 @@ async def _run(session: "Session") -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _caught(work: "asyncio.Task[Any]") -> Iterator[None]:
+def caught(work: "asyncio.Task[Any]") -> Iterator[None]:
     """SIGINT, SIGTERM and SIGHUP end the work; a second one must not cut the engine's orderly end short."""
     loop = asyncio.get_running_loop()
 

@@ -149,6 +149,19 @@ class Session:
     def _is_starting(self) -> bool:
         return self._starting is not None and not self._starting.done()
 
+    async def serve(self, profile: Profile) -> None:
+        """Serve with `profile` by a new engine; the one that serves is ended first, not parked.
+
+        For arms of a comparison: nothing is pending and nothing is rolled back. Raises VtuneError (exit 3)
+        when the start failed.
+        """
+        self._owned("serve another arm")
+        self.watch.end()
+        await self.host.stop()
+        self.profile = profile
+        self._starting = self._spawn(self._start(profile))
+        await self.ready()
+
     async def _start(self, profile: Profile) -> None:
         if self._attach is not None:
             await self._take(self._attach)

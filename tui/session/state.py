@@ -96,6 +96,7 @@ class State:
     runs: dict[int, RunRecord] = field(default_factory=dict)
     pending: dict[str, str] = field(default_factory=dict)
     baseline: int | None = None
+    comparison: dict[str, Any] | None = None  # what is compared: arms, order, seed; run n is the nth of the order
     notices: list[dict[str, Any]] = field(default_factory=list)
     marks: list[tuple[float, str]] = field(default_factory=list)
     running: int | None = None  # number of the replay that runs now
@@ -300,6 +301,10 @@ def _baseline(state: State, event: Event) -> None:
     state.baseline = event["n"]
 
 
+def _comparison(state: State, event: Event) -> None:
+    state.comparison = {k: v for k, v in event.items() if k not in ("e", "t")}
+
+
 def _notice(state: State, event: Event) -> None:
     state.notices.append({"at": event["t"], "level": event["level"], "what": event["what"], "mend": event.get("mend")})
     del state.notices[:-200]
@@ -328,6 +333,7 @@ _HANDLERS = {
     "lever": _lever,
     "undo": _undo,
     "baseline": _baseline,
+    "comparison": _comparison,
     "notice": _notice,
     "close": _close,
 }

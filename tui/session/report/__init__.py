@@ -5,12 +5,12 @@ folder gives the same bytes.
 """
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tui.session.report import document, exports
 from tui.session.report.material import load
 
-__all__ = ["render"]
+__all__ = ["compared", "render"]
 
 
 def render(folder: Path, form: Literal["md", "json", "csv"] = "md", live: bool = False) -> str:
@@ -25,3 +25,8 @@ def render(folder: Path, form: Literal["md", "json", "csv"] = "md", live: bool =
     if form == "csv":
         return exports.as_csv(material)
     return document.write(material)
+
+
+def compared(folder: Path) -> dict[str, Any] | None:
+    """The vtune.comparison/1 object of the session in `folder`; None when it compares nothing."""
+    return load(folder).comparison

@@ -35,13 +35,15 @@ def _of_the_session(material: Material) -> list[str]:
         for _, e in sorted(state.engines.items())
         if e.failure is not None
     ]
-    if len(material.runs) > 1:
+    if material.comparison is not None:
+        found += [escaped(words) for words in material.comparison["caveats"]]
+    elif len(material.runs) > 1:
         found.append("no A/A runs were made: how far two equal runs differ by chance is unknown")
     if len({run.result["recording"]["sha256"] for run in material.runs}) > 1:
         found.append("the runs did not all replay the same recording")
     if len({(run.record.pace_text, run.result["pace"]["speed"]) for run in material.runs}) > 1:
         found.append("the runs did not all have the same pace")
-    if len({e.start_kind for e in _used(material)}) > 1:
+    if material.comparison is None and len({e.start_kind for e in _used(material)}) > 1:
         found.append("the engines were not all started the same way")
     if not state.closed:
         found.append("the session was not closed: it still runs, or it was broken off")
@@ -55,23 +57,37 @@ def _used(material: Material) -> list:
 def repeat(material: Material) -> str:
     if not material.runs:
         return ""
-    lines = [_command(run, material.state) for run in material.runs]
+    plan = material.state.comparison
+    lines = [_comparing(material.runs[0], material.state, plan)] if plan else []
+    lines += [] if plan else [_command(run, material.state) for run in material.runs]
     return "\n\n".join(["## Repeat it", fence("\n".join(lines), "sh")])
 
 
+def _comparing(run: RunMaterial, state: State, plan: dict) -> str:
+    words = ["vtune", "compare", _reference(run.record.recording, "recordings"), *_profile_words(state, _set(state))]
+    words += [part for vary in plan["vary"] for part in ("--vary", vary)]
+    words += ["--rounds", str(plan["rounds"]), *_traffic_words(run), "--json", "comparison.json"]
+    return " ".join(shlex.quote(one_line(word)) for word in words)
+
+
 def _command(run: RunMaterial, state: State) -> str:
-    options = run.record.meta.get("options", {})
     words = ["vtune", "replay", _reference(run.record.recording, "recordings"), *_engine_words(run, state)]
-    words += ["--pace", run.record.pace_text] if run.record.pace_text else []
+    words += _traffic_words(run)
+    words += ["--label", run.record.label] if run.record.label else []
+    words += ["--json", f"run-{run.number}.json"]
+    return " ".join(shlex.quote(one_line(word)) for word in words)
+
+
+def _traffic_words(run: RunMaterial) -> list[str]:
+    options = run.record.meta.get("options", {})
+    words = ["--pace", run.record.pace_text] if run.record.pace_text else []
     words += ["--speed", f"{options['speed']:g}"] if options.get("speed", 1.0) != 1.0 else []
     words += ["--limit", str(options["limit"])] if options.get("limit") else []
     words += ["--seed", str(options["seed"])] if options.get("seed") else []
     words += ["--cache", "keep"] if options.get("cache") == "keep" else []
     words += ["--live-turns"] if options.get("live_turns") else []
     words += ["--fix-lengths"] if options.get("fix_lengths") else []
-    words += ["--label", run.record.label] if run.record.label else []
-    words += ["--json", f"run-{run.number}.json"]
-    return " ".join(shlex.quote(one_line(word)) for word in words)
+    return words
 
 
 def _engine_words(run: RunMaterial, state: State) -> list[str]:
@@ -79,11 +95,19 @@ def _engine_words(run: RunMaterial, state: State) -> list[str]:
     engine = run.engine
     if engine is not None and engine.start_kind == "attached":
         return ["--url", engine.url or "URL"]
-    told = secrets.settings(state.profile.get("settings") or ())
-    settings = dict(word.split("=", 1) for word in told if "=" in word)
     asked_first = state.profile.get("levers") or {}
     changed = {k: v for k, v in (engine.asked if engine else {}).items() if asked_first.get(k) != v}
-    words = [f"{name}={value}" for name, value in (settings | changed).items()]
+    return _profile_words(state, _set(state) | changed)
+
+
+def _set(state: State) -> dict[str, str]:
+    """What --set gave the session's profile."""
+    told = secrets.settings(state.profile.get("settings") or ())
+    return dict(word.split("=", 1) for word in told if "=" in word)
+
+
+def _profile_words(state: State, settings: dict[str, str]) -> list[str]:
+    words = [f"{name}={value}" for name, value in settings.items()]
     return ["--profile", _reference(state.profile, "profiles"), *(part for word in words for part in ("--set", word))]
 
 

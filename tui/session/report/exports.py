@@ -32,6 +32,7 @@ def as_json(material: Material) -> str:
         "engines": [_engine(engine) for _, engine in sorted(state.engines.items())],
         "runs": [run.result for run in material.runs],
         "ratios": material.ratios,
+        "comparison": material.comparison,
     }
     # ASCII: U+009B and its like would reach a terminal as control sequences.
     return json.dumps(report, indent=2, allow_nan=False) + "\n"

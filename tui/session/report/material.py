@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tui.errors import VtuneError
+from tui.session import compare
 from tui.session import state as states
+from tui.session.compare.pairing import Replayed
 from tui.session.result import paired_ratios, result_of
 from tui.session.state import EngineRecord, RunRecord, State
 from tui.traffic.outcome import Outcome
@@ -28,12 +30,16 @@ class RunMaterial:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """`ratios`: run number -> its ratios to the baseline; without the baseline itself, empty without one."""
+    """`ratios`: run number -> its ratios to the baseline; without the baseline itself, empty without one.
+
+    `comparison` is the vtune.comparison/1 object of a session that compares arms.
+    """
 
     state: State
     runs: tuple[RunMaterial, ...]
     baseline: RunMaterial | None
     ratios: Mapping[int, Mapping[str, float | None]]
+    comparison: dict[str, Any] | None = None
 
 
 def load(folder: Path) -> Material:
@@ -43,7 +49,20 @@ def load(folder: Path) -> Material:
     base = next((run for run in runs if run.number == state.baseline), None)
     others = [run for run in runs if run is not base] if base else []
     ratios = {run.number: paired_ratios(run.outcomes, run.result, base.outcomes, base.result) for run in others}
-    return Material(state, runs, base, ratios)
+    return Material(state, runs, base, ratios, _comparison(state, runs))
+
+
+def _comparison(state: State, runs: tuple[RunMaterial, ...]) -> dict[str, Any] | None:
+    """As far as the runs go; None where none was to be made. Run n is the nth of the order."""
+    plan = state.comparison
+    if plan is None:
+        return None
+    in_a_round = 2 * len(plan["arms"])
+    replays = [
+        Replayed.of(run.number, arm, 1 + place // in_a_round, run.outcomes, run.result, run.record.state == "done")
+        for place, (arm, run) in enumerate(zip(plan["order"], runs, strict=False))
+    ]
+    return compare.comparison(plan, replays, str(state.header.get("session", "")))
 
 
 def _run(folder: Path, state: State, number: int) -> RunMaterial:

@@ -52,7 +52,7 @@ def _row(run: RunMaterial, shown: list[str], material: Material) -> list[str]:
 
 def _ratios(material: Material) -> str:
     others = [run for run in material.runs if run is not material.baseline]
-    if material.baseline is None or not others:
+    if material.baseline is None or not others or material.comparison is not None:
         return ""
     ratios = material.ratios
     columns = [(name, key) for name, key in _RATIOS if any(row[key] is not None for row in ratios.values())]

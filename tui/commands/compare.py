@@ -1,0 +1,142 @@
+"""Replay a recording on several arms and say what the lever did: faster, slower, or no difference seen.
+
+Every arm is replayed twice a round, in a mirrored order (A B C C B A), each time on an engine started
+anew, with the same requests. The result is one JSON object of schema vtune.comparison/1.
+"""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tui.commands import options
+from tui.commands.replay import caught
+from tui.errors import Exit, VtuneError
+
+if TYPE_CHECKING:
+    from tui.session.compare.plan import Plan
+    from tui.session.session import Session
+    from tui.session.traffic import Traffic
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recording", metavar="RECORDING", help="a recording: its name or file")
+    options.profile(parser)
+    parser.add_argument(
+        "--vary", metavar="LEVER=A,B", action="append", default=[],
+        help="the arms, baseline first: prefix-caching=off,on or engine.python=/a,/b; twice: every combination",
+    )  # fmt: skip
+    options.settings(parser)
+    parser.add_argument("--rounds", type=int, default=1, metavar="N", help="mirrored rounds, two replays an arm each")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random paces and of the statistics")
+    options.pace(parser)
+    parser.add_argument(
+        "--fix-lengths", action="store_true", help="answers of equal length; acceptance is not judged then"
+    )
+    parser.add_argument("--no-text", action="store_true", help="keep hashes of the answers, not their text")
+    parser.add_argument("--gate", action="store_true", help="exit 4 when an arm misses a target of the profile")
+    parser.add_argument("--session", metavar="DIR", help="keep the session in this folder")
+    parser.add_argument("--report", metavar="FILE.md", help="write the report")
+    options.output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    for target in (args.json, args.report):
+        options.refuse_existing(target, args.force)
+    return asyncio.run(_compare(args))
+
+
+async def _compare(args: argparse.Namespace) -> int:
+    from tui.commands.progress import Progress
+    from tui.session.compare.conduct import conduct
+
+    plan, traffic, session = _planned(args)
+    progress = Progress()
+    progress.say(f"session {session.folder}")
+    for line in _announced(plan, traffic):
+        progress.say(line)
+    session.subscribe(progress)
+    work = asyncio.create_task(conduct(session, plan, progress.say))
+    failure: VtuneError | None = None
+    with caught(work):
+        try:
+            await work
+        except (asyncio.CancelledError, VtuneError) as error:
+            failure = error if isinstance(error, VtuneError) else VtuneError("interrupted", "", Exit.INTERRUPTED)
+        finally:
+            progress.close()
+            await session.close()
+    found = _written(args, session)
+    if failure is not None:
+        if failure.code is Exit.INTERRUPTED:
+            return Exit.INTERRUPTED
+        raise failure
+    return _exit_code(found, args.gate)
+
+
+def _planned(args: argparse.Namespace) -> "tuple[Plan, Traffic, Session]":
+    from tui.engine import install
+    from tui.engine import profile as profiles
+    from tui.engine.profile_set import with_settings
+    from tui.session.compare.plan import Plan
+    from tui.session.session import Session
+    from tui.session.traffic import traffic_of
+
+    if args.limit is not None and args.limit < 1:
+        raise VtuneError(f"--limit {args.limit}: not a number of requests", "give 1 or more")
+    profile = with_settings(profiles.load(args.profile), args.settings)
+    plan = Plan.of(profile, args.vary, args.rounds, args.seed)
+    traffic = traffic_of(
+        profile, recording_ref=args.recording, pace=args.pace, speed=args.speed, limit=args.limit, seed=args.seed,
+        fix_lengths=args.fix_lengths, keep_text=not args.no_text,
+    )  # fmt: skip
+    for python in dict.fromkeys(arm.profile.engine.python for arm in plan.arms):
+        install.find(python)  # an arm without vLLM is refused before the first one starts
+    session = Session(plan.arms[0].profile, traffic, Path(args.session) if args.session else None)
+    return plan, traffic, session
+
+
+def _announced(plan: "Plan", traffic: "Traffic") -> list[str]:
+    from tui.session.compare.conduct import minutes
+    from tui.session.compare.plan import estimate
+
+    guess = estimate(plan, traffic)
+    start = "of unknown length" if guess.start_s is None else f"of about {minutes(guess.start_s)}"
+    replay = "of unknown length before the first" if guess.replay_s is None else f"of about {minutes(guess.replay_s)}"
+    total = "" if guess.total_s is None else f": about {minutes(guess.total_s)} in all"
+    lines = [f"{guess.replays} starts {start}, {guess.replays} replays {replay}{total}"]
+    if len(plan.vary) > 1:
+        lines.append("warning: several levers are varied together: what only one of them gains can't be told")
+    return lines
+
+
+def _written(args: argparse.Namespace, session: "Session") -> dict[str, Any] | None:
+    """Computed from the session folder, as far as it goes; None when not a single replay ended."""
+    from tui.session import report
+    from tui.session.compare.summary import lines
+
+    found = report.compared(session.folder)
+    if found is None:
+        return None
+    if args.json:
+        options.write_json(args.json, found)
+    if args.report:
+        options.write(args.report, report.render(session.folder))
+    if "-" not in (args.json, args.report):
+        print("\n".join(lines(found)))
+    return found
+
+
+def _exit_code(found: dict[str, Any] | None, gate: bool) -> int:
+    arms = found["arms"] if found else []
+    silent = [a["name"] for a in arms if any(r["requests"]["sent"] and not r["requests"]["ok"] for r in a["runs"])]
+    missed = [a["name"] for a in arms if any(target["met"] is False for target in a["targets"])]
+    if silent:
+        what, where = f"every request of a replay failed: {', '.join(silent)}", "requests.errors"
+    elif gate and missed:
+        what, where = f"a target was missed: {', '.join(missed)}", "targets"
+    else:
+        return Exit.DONE
+    print(f"vtune: {what}\n  mend: see {where} in the result", file=sys.stderr)
+    return Exit.MISSED

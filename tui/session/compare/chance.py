@@ -1,0 +1,129 @@
+"""What chance does to a difference between arms: the noise of A against A, and how likely noise alone shows as much.
+
+A replay has noise of its own (a busy machine, a start that came out well) that no number of requests
+averages out. Only replays of the same arm show it, and a mirrored round has two of each. So an arm is
+judged by how much its difference exceeds theirs: Student's t with few degrees of freedom.
+
+In logarithms, a round gives the baseline a, a' and the arm b, b'. Where the arms are equal and replays
+have variance s2, these are independent, each of variance s2:
+- the contrast, sqrt(rounds) * mean over rounds of (b + b')/2 - (a + a')/2,
+- (a - a')/sqrt(2) and (b - b')/sqrt(2) of each round: A against A,
+- how the rounds' own contrasts differ (Helmert's rows), from two rounds on.
+Drift that is even over a round cancels in the contrast but not in A against A, and noise that changes
+slowly is smaller in the first than in the second: both only make a claim less likely.
+"""
+
+from dataclasses import dataclass
+from math import atan, cos, pi, sin, sqrt
+
+import numpy as np
+
+Array = np.ndarray
+
+TURNS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Verdicts of one arm together. `contrast` (verdicts,) and `noise` (df, verdicts) have equal variance by chance."""
+
+    contrast: Array
+    noise: Array
+    rounds: int
+
+    @classmethod
+    def of(cls, arm: Array, base: Array) -> "Contrast":
+        """`arm` and `base`: logarithms shaped (rounds, 2 replays, verdicts)."""
+        rounds = base.shape[0]
+        by_round = arm.mean(axis=1) - base.mean(axis=1)
+        again = [(side[:, 0] - side[:, 1]) / sqrt(2.0) for side in (arm, base)]
+        noise = np.concatenate([*again, _helmert(rounds) @ by_round])
+        return cls(by_round.sum(axis=0) / sqrt(rounds), noise, rounds)
+
+    @property
+    def df(self) -> int:
+        return len(self.noise)
+
+    @property
+    def error(self) -> Array:
+        """Standard error of the mean difference of logarithms, per verdict."""
+        return np.sqrt((self.noise**2).mean(axis=0) / self.rounds)
+
+    @property
+    def t(self) -> Array:
+        """Student's t per verdict; 0 where nothing differs at all, infinite where only the arms differ."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.abs(self.contrast) / np.sqrt((self.noise**2).mean(axis=0))
+        return np.where(self.contrast == 0, 0.0, found)
+
+
+def corrected(found: Contrast, rng: np.random.Generator, turns: int = TURNS) -> Array:
+    """p of each verdict, corrected for all verdicts of the arm together: Holm's step-down with their correlation.
+
+    Verdicts of one arm share their replays and so their noise. Holm's own bound would have each pay as
+    if they were independent, which leaves nothing at two degrees of freedom. Where arms are equal,
+    contrast and noise are rows of the same distribution and may be turned into each other: each turn
+    gives the largest t that chance could have shown, for any correlation (rotation tests: Langsrud,
+    Statistics and Computing 15, 2005; step-down: Westfall and Young, Resampling-Based Multiple Testing, 1993).
+    """
+    rows = np.vstack([found.contrast, found.noise])
+    turn = rng.standard_normal((turns, len(rows)))
+    turn /= np.linalg.norm(turn, axis=1, keepdims=True)
+    turned = (turn @ rows) ** 2
+    rest = np.maximum((rows**2).sum(axis=0) - turned, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = np.where(turned == 0, 0.0, np.sqrt(found.df * turned / rest))
+    order = np.argsort(found.t, kind="stable")
+    largest = np.maximum.accumulate(chance[:, order], axis=1)
+    p = ((largest >= found.t[order]).sum(axis=0) + 1) / (turns + 1)
+    result = np.empty_like(p)
+    result[order] = np.maximum.accumulate(p[::-1])[::-1]
+    return result
+
+
+def holm(p: Array) -> Array:
+    """Adjusted p values (Holm, Scandinavian Journal of Statistics 6, 1979)."""
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(np.asarray(p)[order] * np.arange(len(p), 0, -1))
+    result = np.empty(len(p))
+    result[order] = np.minimum(stepped, 1.0)
+    return result
+
+
+def t_within(t: float, df: int) -> float:
+    """Share of Student's t with a whole number `df` of degrees of freedom within +-t.
+
+    Abramowitz and Stegun 26.7.3 and 26.7.4.
+    """
+    angle = atan(t / sqrt(df))
+    square, term, total = cos(angle) ** 2, 1.0, 0.0
+    if df % 2 == 0:
+        for k in range(df // 2):
+            total += term
+            term *= square * (2 * k + 1) / (2 * k + 2)
+        return sin(angle) * total
+    for k in range(1, (df + 1) // 2):
+        total += term
+        term *= square * (2 * k) / (2 * k + 1)
+    return 2 / pi * (angle + sin(angle) * cos(angle) * total)
+
+
+def t_quantile(inside: float, df: int) -> float:
+    """The t within which a share `inside` lies: 0.95 and 2 give 4.303."""
+    low, high = 0.0, 1.0
+    while t_within(high, df) < inside:
+        high *= 2
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if t_within(middle, df) < inside else (low, middle)
+    return high
+
+
+def _helmert(size: int) -> Array:
+    """(size - 1, size): orthonormal rows, each at a right angle to the mean."""
+    rows = np.zeros((size - 1, size))
+    for i in range(1, size):
+        rows[i - 1, :i] = 1.0
+        rows[i - 1, i] = -i
+        rows[i - 1] /= sqrt(i * (i + 1))
+    return rows

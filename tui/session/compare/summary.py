@@ -1,0 +1,43 @@
+"""A comparison in plain lines, for the terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+SHOWN = {
+    "ttft_s.p50": "TTFT p50", "ttft_s.p95": "TTFT p95", "tpot_s.p50": "TPOT p50", "e2e_s.p50": "E2E p50",
+    "throughput.output_tokens_per_s": "output tokens/s",
+}  # fmt: skip
+
+
+def lines(found: Mapping[str, Any]) -> list[str]:
+    """What a vtune.comparison/1 object says; ratios are arm / baseline."""
+    rows = [
+        f"baseline: {found['baseline']} ({found['rounds']} mirrored round{'s' if found['rounds'] > 1 else ''}, "
+        f"every replay on an engine started anew, {found['start']}; seed {found['seed']})"
+    ]
+    for arm in found["arms"]:
+        if arm["name"] == found["baseline"]:
+            continue
+        rows.append(f"{arm['name']}:")
+        rows += [_line(row) for row in found["verdicts"] if row["arm"] == arm["name"]]
+        rows += [f"  costs: {words}" for words in arm["costs"]]
+    rows += [f"target {t['name']}: {_met(t['met'])} by {arm['name']}" for arm in found["arms"] for t in arm["targets"]]
+    rows += [f"caveat: {words}" for words in found["caveats"]]
+    return rows
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    what = f"{SHOWN[row['metric']]}, {row['split']}"
+    flags = "".join(f" [{flag}]" for flag in row["flags"])
+    return f"  {what:<24} {row['word']:<18} {ratio(row):<22} n {row['n']:<4} {row['why']}{flags}".rstrip()
+
+
+def ratio(row: Mapping[str, Any]) -> str:
+    """``x0.12 (0.10 to 0.15)``, or a dash where nothing was measured."""
+    if row["ratio"] is None:
+        return "-"
+    return f"x{row['ratio']:.2f}" + (f" ({row['ci'][0]:.2f} to {row['ci'][1]:.2f})" if row["ci"] else "")
+
+
+def _met(met: bool | None) -> str:
+    return "met" if met else "unknown" if met is None else "MISSED"

@@ -1,0 +1,130 @@
+"""Arms against the baseline: how they were compared, what the verdicts are, why, and what it costs."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tui.session.compare.summary import SHOWN
+from tui.session.report.figures import NONE, acceptance, count, hits, quantile, ratio, size
+from tui.session.report.markdown import bullets, code, escaped, table
+from tui.session.report.material import Material
+
+_CLAIMS = ("faster", "slower")
+
+
+def section(material: Material) -> str:
+    found = material.comparison
+    if found is None:
+        return ""
+    parts = ["## Comparison", _how(found), _arms(found), _floor(found)]
+    for arm in found["arms"]:
+        if arm["name"] != found["baseline"]:
+            parts += [f"### {escaped(arm['name'])} against {escaped(found['baseline'])}", _verdicts(found, arm["name"])]
+            parts += [part for part in (_moved(arm),) if part]
+    return "\n\n".join(part for part in parts if part)
+
+
+def sentence(material: Material) -> str:
+    """The strongest claim of the comparison, or that there is none."""
+    found = material.comparison
+    assert found is not None
+    claims = [row for row in found["verdicts"] if row["word"] in _CLAIMS]
+    if not claims:
+        few = sum(row["word"] == "too few" for row in found["verdicts"])
+        judged = f"{len(found['verdicts']) - few} verdicts see no difference, {few} have too few"
+        return f"No arm is told apart from {code(found['baseline'])}: {judged}."
+    row = max(claims, key=lambda r: abs(math.log(r["ratio"])))
+    return (
+        f"{code(row['arm'])} is {row['word']} than {code(found['baseline'])} in {SHOWN[row['metric']]} of "
+        f"{_split(row['split'])}: {_ratio(row)} times the baseline's; {len(claims)} of {len(found['verdicts'])} "
+        "verdicts claim a difference."
+    )
+
+
+def _how(found: Mapping[str, Any]) -> str:
+    rounds = "one mirrored round" if found["rounds"] == 1 else f"{found['rounds']} mirrored rounds"
+    return (
+        f"{rounds[0].upper()}{rounds[1:]}: {', '.join(code(name) for name in found['order'])}. Every replay had an "
+        f"engine started anew, the same way ({escaped(found['start'])}), warmed up, with an empty prefix cache. "
+        "Requests are paired by id, and a request keeps one class in all arms. Ratios are arm / baseline; an interval "
+        "holds 95 % of what other requests and another draw of the machine's noise would give; a word claims a "
+        "difference only where the verdicts of the whole comparison, corrected together, leave 5 % to chance "
+        f"(seed {found['seed']})."
+    )
+
+
+def _arms(found: Mapping[str, Any]) -> str:
+    head = ["arm", "replays", "TTFT p50", "TTFT p95", "TPOT p50", "hit rate", "acceptance", "KV cache tokens",
+            "memory peak", "targets"]  # fmt: skip
+    return table(head, [_arm(arm, found["baseline"]) for arm in found["arms"]], 1)
+
+
+def _arm(arm: Mapping[str, Any], baseline: str) -> list[str]:
+    runs = arm["runs"]
+    mark = " (baseline)" if arm["name"] == baseline else ""
+    return [
+        f"{code(arm['name'])}{mark}",
+        str(len(runs)),
+        _each(quantile(run["ttft_s"]["all"], "p50") for run in runs),
+        _each(quantile(run["ttft_s"]["all"], "p95") for run in runs),
+        _each(quantile(run["tpot_s"], "p50") for run in runs),
+        _each(hits(run["prefix_cache"]) for run in runs),
+        _each(acceptance(run["speculative"]) for run in runs),
+        _each(count(run["engine"]["kv_cache_tokens"]) for run in runs),
+        _each(size(run["memory"]["engine_pss_peak_bytes"]) for run in runs),
+        ", ".join(f"{escaped(t['name'])} {_met(t['met'])}" for t in arm["targets"]) or NONE,
+    ]
+
+
+def _each(words: Any) -> str:
+    """Every replay's value; one where all are the same."""
+    return ", ".join(dict.fromkeys(words)) or NONE
+
+
+def _met(met: bool | None) -> str:
+    return "met" if met else "unknown" if met is None else "**missed**"
+
+
+def _floor(found: Mapping[str, Any]) -> str:
+    rows = [
+        [SHOWN[name], ratio(floor["ratio"]), f"{floor['ci'][0]:.2f} to {floor['ci'][1]:.2f}" if floor["ci"] else NONE]
+        for name, floor in found["noise_floor"].items()
+        if floor["ratio"] is not None
+    ]
+    words = (
+        "Noise floor, A against A: two replays of the same arm typically differ by this factor, and equal arms would "
+        "lie in this band in 95 % of comparisons."
+    )
+    return "\n\n".join([words, table(["metric", "factor", "band"], rows)]) if rows else "There is no A against A yet."
+
+
+def _verdicts(found: Mapping[str, Any], arm: str) -> str:
+    rows = [
+        [SHOWN[row["metric"]], escaped(_split(row["split"])), _word(row), _ratio(row), str(row["n"]), _why(row)]
+        for row in found["verdicts"]
+        if row["arm"] == arm
+    ]
+    return table(["metric", "requests", "verdict", "ratio (95 %)", "n", "why"], rows, 3)
+
+
+def _split(split: str) -> str:
+    return "all requests" if split == "all" else f"group {split[6:]}" if split.startswith("group:") else f"{split} ones"
+
+
+def _word(row: Mapping[str, Any]) -> str:
+    return f"**{row['word']}**" if row["word"] in _CLAIMS else row["word"]
+
+
+def _ratio(row: Mapping[str, Any]) -> str:
+    if row["ratio"] is None:
+        return NONE
+    return ratio(row["ratio"]) + (f" ({ratio(row['ci'][0])} to {ratio(row['ci'][1])})" if row["ci"] else "")
+
+
+def _why(row: Mapping[str, Any]) -> str:
+    return escaped("; ".join(words for words in (row["why"], *row["flags"]) if words and words != "suspicious")) or NONE
+
+
+def _moved(arm: Mapping[str, Any]) -> str:
+    lines = [f"moved: {escaped(move['words'])}" for move in arm["moved"]]
+    return bullets([*lines, *(f"costs: {escaped(words)}" for words in arm["costs"])])
