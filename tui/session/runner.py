@@ -14,7 +14,7 @@ from tui.session.host import Emit, Host
 from tui.session.result import result_of
 from tui.session.state import State
 from tui.session.traffic import Traffic
-from tui.traffic.replay import Replay, ReplaySpec, read_outcomes
+from tui.traffic.replay import Replay, ReplayEnd, ReplaySpec, read_outcomes
 from tui.traffic.tick import Finished, Tick
 
 TICK_EVERY_S = 0.25
@@ -33,11 +33,11 @@ class Runner:
     scrape: Callable[..., Awaitable[bool]]  # scrape now, told whole or as changes; True when nothing moved
     ceilings: Ceilings = field(default_factory=Ceilings)
     _replay: Replay | None = None
-    _stopping: str | None = None
+    _stopping: Literal["drain", "cancel"] | None = None
+    _preparing: "asyncio.Task[dict[str, Any]] | None" = None
 
     async def run(self, number: int, label: str, traffic: Traffic) -> dict[str, Any]:
         """Returns the vtune.run/1 object; what went wrong with single requests is inside it."""
-        self._stopping = None
         recording = traffic.recording
         total = len(recording.requests) if traffic.limit is None else min(traffic.limit, len(recording.requests))
         file = self.folder / f"run-{number}.jsonl"
@@ -47,25 +47,41 @@ class Runner:
                   pace_text=traffic.pace, options=traffic.options())  # fmt: skip
         end: dict[str, Any] | None = None
         try:
-            facts = await self._prepare(number, traffic, total)
-            await self.scrape(full=True)
-            self.emit("run-state", n=number, state="running", **facts)
-            end = await self._send(number, file, traffic, facts.get("salt"))
-            if end["kind"] == "died":
-                self.emit("notice", level="error", what=f"the process that replays died: {end['error']}",
-                          mend=f"what was answered is kept in {file.name}; replay again")  # fmt: skip
-            await self._settle()
+            facts = await self._prepared(number, traffic, total)
+            if facts is None:
+                end = asdict(ReplayEnd("cancelled", total, 0, 0, 0))
+            else:
+                await self.scrape(full=True)
+                self.emit("run-state", n=number, state="running", **facts)
+                end = await self._send(number, file, traffic, facts.get("salt"))
+                if end["kind"] == "died":
+                    self.emit("notice", level="error", what=f"the process that replays died: {end['error']}",
+                              mend=f"what was answered is kept in {file.name}; replay again")  # fmt: skip
+                await self._settle()
         finally:
             result = self._result(number, file)
             self.emit("run-end", n=number, state=(end or {}).get("kind", "broken"), end=end, result=result)
-            self._replay = None
+            self._replay = self._preparing = self._stopping = None
         return result
 
     async def stop(self, how: Literal["drain", "cancel"]) -> None:
-        """Send nothing more; `cancel` also gives up the requests under way."""
+        """Send nothing more; `cancel` also gives up the requests under way. One that has sent nothing yet just ends."""
         self._stopping = how
+        if self._preparing is not None:
+            self._preparing.cancel()
         if self._replay is not None:
             await (self._replay.drain() if how == "drain" else self._replay.cancel())
+
+    async def _prepared(self, number: int, traffic: Traffic, total: int) -> dict[str, Any] | None:
+        """What the preparation found; None when the run was ended meanwhile: warm-up prompts take seconds each."""
+        if self._stopping is not None:
+            return None
+        self._preparing = asyncio.create_task(self._prepare(number, traffic, total))
+        try:
+            await asyncio.wait([self._preparing])
+        finally:
+            self._preparing.cancel()
+        return None if self._preparing.cancelled() else self._preparing.result()
 
     async def _prepare(self, number: int, traffic: Traffic, total: int) -> dict[str, Any]:
         launch, applied = self.host.launch, self.host.applied
@@ -103,7 +119,7 @@ class Runner:
         )  # fmt: skip
         self._replay = replay = await Replay.start(spec)
         if self._stopping is not None:
-            await self.stop(self._stopping)  # type: ignore[arg-type]
+            await self.stop(self._stopping)
         kept: list[Finished] = []
         loop = asyncio.get_running_loop()
         last = 0.0
