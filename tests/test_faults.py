@@ -13,6 +13,8 @@ import pytest
 from faults import Vtune, settled
 from made import left, members, runs, wait_until
 
+from tui.engine import health
+from tui.engine.inside import kin
 from tui.traffic.replay import read_outcomes
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -70,6 +72,14 @@ def test_a_signal_while_a_replay_runs(vtune, number):
     assert len(told.runs[1].finished) >= before and told.runs[1].result["requests"]["ok"] >= 1
 
 
+def test_a_signal_while_a_run_is_being_prepared(vtune):
+    running = vtune("--set", "engine.env.STANDIN_BASE_MS=6000")
+    running.until(lambda s: s.running)
+    assert running.end(signal.SIGTERM, 5) == 130
+    told = settled(running.tmp_path, running.folder)
+    assert told.closed and told.runs[1].state == "cancelled" and not told.runs[1].finished
+
+
 @long
 @pytest.mark.parametrize("second", SIGNALS, ids=lambda n: n.name)
 def test_a_second_signal_while_an_engine_that_ignores_term_is_stopping(vtune, second):
@@ -83,7 +93,8 @@ def test_a_second_signal_while_an_engine_that_ignores_term_is_stopping(vtune, se
 
 
 def test_kill_9_while_a_replay_runs(vtune):
-    running = vtune()
+    port = health.free_port()
+    running = vtune("--set", f"engine.front-port={port}")
     running.replaying()
     before = len(running.told.runs[1].finished)
     assert running.end(signal.SIGKILL) == -9
@@ -92,6 +103,18 @@ def test_kill_9_while_a_replay_runs(vtune):
     _, outcomes, end = read_outcomes(running.folder / "run-1.jsonl")
     assert len([one for one in outcomes if one.status == "ok"]) >= before
     assert end is not None and end["kind"] == "orphaned"
+    assert health.port_is_free("127.0.0.1", port)
+
+
+def test_the_keeper_is_killed(vtune):
+    running = vtune()
+    running.replaying()
+    keeper = kin.read(running.told.engine.pid).ppid
+    os.kill(keeper, signal.SIGKILL)
+    assert running.process.wait(15) == 3
+    told = settled(running.tmp_path, running.folder)
+    assert told.closed and told.engine.state == "died" and told.runs[1].result["requests"]["ok"] >= 1
+    assert "the keeper" in running.stderr
 
 
 def test_the_replay_child_is_killed(vtune):
@@ -157,13 +180,14 @@ def test_the_disk_is_full_for_the_answers_too(vtune):
     assert "journal can't be written" in running.stderr and "Traceback" not in running.stderr
 
 
-def test_a_port_that_is_taken_is_named(vtune):
+@pytest.mark.parametrize(("setting", "code"), [("engine.port", 3), ("engine.front-port", 2)])
+def test_a_port_that_is_taken_is_named(vtune, setting, code):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        running = vtune("--set", f"engine.port={port}")
-        assert running.process.wait(20) == 3
+        running = vtune("--set", f"{setting}={port}")
+        assert running.process.wait(20) == code
         wait_until(lambda: not left(running.tmp_path), 10)
-    told = settled(running.tmp_path, running.folder)
-    assert told.closed and str(port) in running.stderr and "mend:" in running.stderr
+    assert settled(running.tmp_path, running.folder).closed
+    assert f"port {port}" in running.stderr and "mend:" in running.stderr

@@ -191,6 +191,19 @@ async def test_a_taken_port_is_refused_in_two_lines_before_an_engine_starts(make
     assert refusal.value.mend and session.state.engine is None
 
 
+async def test_a_front_that_is_killed_is_told_and_comes_back_with_the_engine(make, port):
+    session = make()
+    await session.start()
+    await session.ready()
+    os.kill(session.front.pid, signal.SIGKILL)
+    async with asyncio.timeout(10):
+        while not any("is gone" in notice["what"] for notice in session.state.notices):
+            await asyncio.sleep(0.02)
+    await session.restart()
+    await session.ready()
+    assert (await once(port))[0] == 200
+
+
 async def test_holding_ends_with_a_503_that_says_so(front, port):
     opened = await front(0.2)
     opened.wait()

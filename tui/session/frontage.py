@@ -14,6 +14,10 @@ class Frontage:
         self._front: Front | None = None
         self._behind: str | None = None  # what the front was told last: a URL, "wait" or ""
 
+    @property
+    def pid(self) -> int | None:
+        return self._front.pid if self._front is not None else None
+
     async def open(self, port: int | None) -> None:
         """Listen at `port`, where it does not yet. Raises VtuneError when it is taken."""
         if port is None or self._front is not None:
