@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tui.engine import device, levers, model
+from tui.engine import device, levers, model, preload
 from tui.engine.flags import server_command
 from tui.engine.install import Install
 from tui.engine.launch import Launch
@@ -34,6 +34,7 @@ def build(profile: Profile, install: Install, port: int) -> Launch:
     Every lever is written out in the direction asked. Raises VtuneError for what vLLM would refuse,
     so that nothing is started in vain.
     """
+    preload.check(profile, install)
     around = surroundings(profile, install)
     launch_id = uuid.uuid4().hex
     name = model.served_name(profile.engine.model)
@@ -47,6 +48,9 @@ def build(profile: Profile, install: Install, port: int) -> Launch:
         model=name,
         launch_id=launch_id,
         asked=_asked(profile, around),
+        platform=install.platform,
+        preload=profile.engine.preload,
+        pin_pool=profile.engine.pin_kv_pool,
     )
 
 

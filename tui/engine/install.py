@@ -48,7 +48,11 @@ class Install:
         """Whether this vLLM has a flag; by its version while its parser was not asked."""
         if self.flags is not None:
             return flag in self.flags
-        return self.version is None or _numbers(self.version) >= since
+        return not self.older_than(since)
+
+    def older_than(self, version: tuple[int, ...]) -> bool:
+        """Whether it is known to be."""
+        return self.version is not None and _numbers(self.version) < version
 
 
 def find(python: str = "auto") -> Install:

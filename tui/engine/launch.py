@@ -19,3 +19,10 @@ class Launch:
     model: str  # the served name, as requests give it
     launch_id: str  # in the environment of every member as VTUNE_LAUNCH
     asked: dict[str, str] = field(default_factory=dict)  # lever -> value in the words of --set
+    platform: str = "other"  # cpu, cuda, rocm
+    preload: bool = False  # map the weights from a daemon that keeps them on the GPU
+    pin_pool: bool = True  # on a GPU: the KV pool of the first engine that was alike
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.platform in ("cuda", "rocm")

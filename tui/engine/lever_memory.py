@@ -1,11 +1,15 @@
 """Levers on the KV pool."""
 
+from collections.abc import Mapping
+
 from tui.engine import lever_values
 from tui.engine.lever import Lever, ReadBack, Surroundings, Words
 from tui.engine.lever_reuse import any_when_auto
 from tui.errors import VtuneError
 
 CPU_KV_SPACE = "VLLM_CPU_KVCACHE_SPACE"  # whole GiB; on CPU it wins over --kv-cache-memory-bytes
+STARTUP_PLAN = "VLLM_ENABLE_STARTUP_PLAN"  # vLLM 0.28: the measured pool is kept, and taken in later starts
+SHARES = ("gpu-memory-utilization", "device-memory-utilization")
 CPU_DTYPES = ("auto", "fp8", "fp8_e4m3", "fp8_e5m2")
 DTYPES = (*CPU_DTYPES, "bfloat16", "float16")
 _GIB = 2**30
@@ -87,6 +91,27 @@ def _pool_settle(words: Words, around: Surroundings) -> Words:
     return lever_values.size(int(space) * _GIB) if around.cpu and space.isdigit() and int(space) else words
 
 
+def startup_plan(env: Mapping[str, str]) -> bool:
+    return env.get(STARTUP_PLAN, "0").strip() not in ("", "0")
+
+
+def _pool_check(words: Words, around: Surroundings) -> None:
+    """A plan's fingerprint leaves the share out: a changed one gets the pool of an earlier start.
+
+    P/v1/worker/startup_plan.py:46 of vLLM 0.32 (0.28 has it first), P/config/cache.py:288.
+    """
+    if words.endswith("%") and startup_plan(around.env) and not around.cpu:
+        raise VtuneError(
+            f"kv-pool={words}: with {STARTUP_PLAN} vLLM would take the pool of an earlier share",
+            f"use kv-pool=8GiB (a size), or drop {STARTUP_PLAN}",
+        )
+
+
+def _same_pool(asked: Words, applied: Words) -> bool:
+    """A share is the same as a size: an engine that was given a share says a size only where vtune pinned it."""
+    return asked in ("auto", applied) or (asked.endswith("%") and not applied.endswith("%"))
+
+
 def _pool_flags(words: Words, around: Surroundings) -> list[str]:
     if words == "auto" or (around.cpu and around.env.get(CPU_KV_SPACE)):
         return []
@@ -115,8 +140,9 @@ KV_POOL = Lever(
     default=lambda around: "auto",
     settle=_pool_settle,
     flags=_pool_flags,
+    check=_pool_check,
     read_back=_pool_read,
-    matches=any_when_auto,
+    matches=_same_pool,
     gain="a fixed size keeps the pool equal over restarts, so that arms can be compared",
     cost="memory; too small and requests are preempted or refused",
     hint="auto | 2GiB | 90%",

@@ -2,6 +2,7 @@
 
 from tui.engine import levers
 from tui.engine.lever import Surroundings
+from tui.engine.lever_memory import SHARES, STARTUP_PLAN, startup_plan
 from tui.engine.settings import Profile
 from tui.errors import VtuneError
 
@@ -28,11 +29,25 @@ def check(profile: Profile) -> Profile:
                 f"keep levers: {owner.name} and drop the flag",
             )
     _combinations(profile)
+    _plan(profile)
     return profile
+
+
+def _plan(profile: Profile) -> None:
+    """The lever kv-pool in percent says the same; these are the other doors to its flag."""
+    for section, flags in (("engine.args", profile.engine.args), ("raw", profile.raw)):
+        for flag in flags:
+            if flag in SHARES and startup_plan(profile.engine.env):
+                raise VtuneError(
+                    f"{section}.{flag}: with {STARTUP_PLAN} vLLM would take the pool of an earlier share",
+                    f"use levers: kv-pool: 8GiB (a size), or drop {STARTUP_PLAN}",
+                )
 
 
 def _combinations(profile: Profile) -> None:
     """What holds on every platform; `command.build` checks the rest, knowing the engine."""
-    around = Surroundings(platform="other", max_model_len=max_model_len(profile), values=profile.levers)
+    around = Surroundings(
+        platform="other", max_model_len=max_model_len(profile), values=profile.levers, env=profile.engine.env
+    )
     for name, words in profile.levers.items():
         levers.get(name).check(words, around)

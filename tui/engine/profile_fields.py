@@ -139,6 +139,8 @@ ENGINE: dict[str, Reader] = {
     "warm": switch,
     "park": park,
     "head-start": switch,
+    "pin-kv-pool": switch,
+    "preload": switch,
     "dev-mode": switch,
 }
 ENGINE_MAPS: dict[str, Reader] = {"env": env_entry, "args": arg_entry}

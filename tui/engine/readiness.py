@@ -14,7 +14,7 @@ from tui.engine import health
 from tui.engine.diagnosis import Diagnosis, diagnose, read_log
 from tui.engine.keeper import Child
 from tui.engine.launch import Launch
-from tui.engine.startup import LogFollower, Phases, clean
+from tui.engine.startup import Line, LogFollower, Phases, clean
 from tui.errors import Exit, VtuneError
 
 _LOOK_S = 0.1  # between two looks at the log and at /health
@@ -27,6 +27,8 @@ _TELLING = re.compile(
     r"disabling chunked prefill|[Aa]sync scheduling .*disabled|may cause accuracy drop|max_num_scheduled_tokens is set"
     r"|won't work with speculative decoding|prefers block_size|Setting kv cache block size|not support"
     r"|will be disabled|(?<!inductor compilation )will be ignored|Unknown vLLM environment variable|exceeds max_num_seqs|duplicate keys"
+    # P/model_executor/model_loader/weight_cache/ipc_loader.py
+    r"|Weight cache unusable|Cannot query weight cache daemon"
 )
 
 
@@ -149,7 +151,7 @@ class Readiness:
             line = clean(raw)
             if self.phases.feed(line, time.monotonic() - self._begun):
                 self._tell_phase()
-            if line.level == "WARNING" and line.text not in self._warned and _TELLING.search(line.text):
+            if line.text not in self._warned and _telling(line):
                 self._warned.add(line.text)
                 self._on_event({"kind": "warning", "text": line.text})
 
@@ -171,6 +173,13 @@ class Readiness:
             elif time.monotonic() - moved_at > still_s:
                 what = f"the engine stood still for {still_s:.0f} s at: {self.phases.current}"
                 raise EngineFailed(Diagnosis(what, f"read the log: {self._log}", "stood-still"))
+
+
+def _telling(line: Line) -> bool:
+    # An exception that vLLM survives, by reading the weights from disk.
+    return line.text.startswith("Weight cache IPC loading failed") or (
+        line.level == "WARNING" and bool(_TELLING.search(line.text))
+    )
 
 
 def _cpu_s(pid: int) -> float:

@@ -24,6 +24,8 @@ class EngineSettings:
     warm: bool = True  # start through the warm starter where that is safe
     park: int = 1  # engines kept for an instant way back
     head_start: bool = True  # start a pending arm in the background
+    pin_kv_pool: bool = True  # on a GPU, equal arms get the KV pool that the first of them came to
+    preload: bool = False  # keep the weights on the GPU between engines (CUDA, vLLM 0.31)
     dev_mode: bool = True  # vLLM's development endpoints (reset, server info), on loopback
 
 

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tui.engine.argv import model
 from tui.engine.keeper import Child, Keeper
 from tui.engine.launch import Launch
 from tui.errors import Exit, VtuneError
@@ -53,7 +54,7 @@ class Starter:
         path = folder / "starter"
         env = environment(launch)
         name = env[_TAG] = f"starter-{os.urandom(6).hex()}"
-        argv = [launch.python, str(_SCRIPT), str(path), _module(launch), _model(launch)]
+        argv = [launch.python, str(_SCRIPT), str(path), _module(launch), model(launch.argv)]
         try:
             starter = cls(await keeper.launch(name, argv, env, log))
             await starter._come_up(path)
@@ -174,11 +175,3 @@ def _module(launch: Launch) -> str:
     if len(argv) < 3 or argv[1] != "-m":
         raise WarmRefused("this command is not a vLLM server that can be forked")
     return argv[2]
-
-
-def _model(launch: Launch) -> str:
-    """The model as vLLM is given it, so that its code can be imported too; empty where the command names none."""
-    for before in ("--model", "serve"):
-        if before in launch.argv[:-1]:
-            return launch.argv[launch.argv.index(before) + 1]
-    return ""

@@ -85,6 +85,26 @@ def gpus() -> tuple[Gpu, ...] | None:
     return _through_nvml() or _through_nvidia_smi()
 
 
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """A process that computes on a GPU, as the driver names it; None: it does not say how much it holds."""
+
+    pid: int
+    name: str
+    used_bytes: int | None
+
+
+def gpu_processes() -> tuple[GpuProcess, ...]:
+    """A line for each process on each GPU; empty where the driver names nobody (in containers it can't)."""
+    found = []
+    for line in _nvidia_smi("--query-compute-apps=pid,used_memory,process_name") or ():
+        pid, used, name = (*line.split(", ", 2), "", "")[:3]
+        if pid.isdecimal():
+            shown = "".join(c for c in name if c.isprintable())[:80]
+            found.append(GpuProcess(int(pid), shown, int(used) * _MIB if used.isdecimal() else None))
+    return tuple(found)
+
+
 def gpu_used(pids: Collection[int] = ()) -> int | None:
     """GPU bytes held by `pids`; by everybody where the driver names no process of them (in containers it can't)."""
     if (lines := _nvidia_smi("--query-compute-apps=pid,used_memory")) is not None:

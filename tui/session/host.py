@@ -20,6 +20,7 @@ from tui.errors import VtuneError
 from tui.session import arm as arms
 from tui.session import secrets
 from tui.session.arm import Arm, Key, Lot
+from tui.session.gpu import Gpu
 from tui.session.warmup import reset_prefix_cache
 
 UNPARK_S = 5.0  # a parked engine that gives no token within this is started anew
@@ -59,6 +60,7 @@ class Host:
         self._keeper: Keeper | None = None
         self._starters: Starters | None = None
         self._lot = Lot()
+        self._gpu = Gpu(folder, lambda level, what, mend: emit("notice", level=level, what=what, mend=mend))
         self._ahead: _Ahead | None = None
         self._deaths: set[asyncio.Task[None]] = set()
         self._last = 0  # the newest number given
@@ -113,6 +115,7 @@ class Host:
     async def _begin(self, number: int, launch: Launch, profile: str, ahead: bool) -> Arm:
         """Launch, wait until it answers with a real token, read back what it runs."""
         keeper = await self._keep()
+        launch = await self._gpu.prepare(launch, keeper)
         warm = self._starters if self._policy.warm else None
         kind = "warm" if warm else "plain"
         log = self._folder / f"engine-{number}.log"
@@ -123,12 +126,15 @@ class Host:
                    estimate_s=round(sum(known.values()), 1) if known else None)  # fmt: skip
         engine = Engine(launch, keeper, log, lambda event: self._hear(number, event), warm=warm)
         try:
+            if in_use := await self._gpu.room(launch):
+                self._emit("warning", n=number, text=in_use)
             await engine.start()
             assert engine.start_s is not None
             startup.learn(profile, engine.start_kind, engine.phases.seconds(engine.start_s))
             self._emit("engine", n=number, state="warming", start_s=round(engine.start_s, 3),
                        start_kind=engine.start_kind, pid=engine.pid)  # fmt: skip
             arm = Arm(number, launch, engine, await self._read_back(launch, number))
+            await self._gpu.learn(arm, log)
         except VtuneError as error:
             self._emit("engine", n=number, state="failed", what=error.what, mend=error.mend)
             await engine.stop(1.0)
@@ -251,6 +257,7 @@ class Host:
 
     async def _end(self, arm: Arm) -> None:
         self._emit("engine", n=arm.number, state="stopping")
+        self._gpu.ending(arm)
         await arm.engine.stop()
         self._emit("engine", n=arm.number, state="stopped")
 
@@ -261,6 +268,7 @@ class Host:
             await self.stop()
             while (arm := self._lot.surplus(0)) is not None:
                 await self._end(arm)
+            await self._gpu.close()
         finally:
             for task in self._deaths:
                 task.cancel()

@@ -1,0 +1,25 @@
+"""The flags of a command line that vtune wrote, read again."""
+
+from collections.abc import Iterable
+
+
+def flags(argv: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Flag (without dashes) -> its words, the last of equal ones; what stands before any flag is under ""."""
+    found: dict[str, tuple[str, ...]] = {}
+    name = ""
+    for word in argv:
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            found[name] = (value,) if equals else ()
+        else:
+            found[name] = (*found.get(name, ()), word)
+    return found
+
+
+def model(argv: Iterable[str]) -> str:
+    """The model that a server's command names, after ``--model`` or ``serve``; empty where it names none."""
+    found = flags(argv)
+    if given := found.get("model"):
+        return given[0]
+    before = found.get("", ())
+    return before[before.index("serve") + 1] if "serve" in before[:-1] else ""
