@@ -64,9 +64,23 @@ def preload(server: str, model: str) -> None:
         attempt(name)
     for name in model_modules(model):
         attempt(name)
+    if current_platform.is_cpu() and os.environ.get("VLLM_SERVER_DEV_MODE") == "1":
+        describe_system()
     gc.collect()
     gc.freeze()  # the collector writes to what it visits; frozen, the pages stay shared with the servers
     trial_fork()
+
+
+def describe_system() -> None:
+    """Fill the cache behind /server_info's system_env, which costs every server's first answer two seconds.
+
+    Not on a GPU, where it looks at the devices.
+    """
+    try:
+        router = importlib.import_module("vllm.entrypoints.serve.dev.server_info.api_router")
+        router._get_system_env_info_cached()
+    except Exception as error:  # another vLLM keeps it elsewhere: its servers pay for it themselves
+        print(f"warm starter: the system is not described yet: {error!r}", flush=True)
 
 
 def trial_fork() -> None:
