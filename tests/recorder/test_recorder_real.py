@@ -1,0 +1,71 @@
+"""A real client records a real engine, and a replay of that gives the same tokens."""
+
+import os
+
+import pytest
+from traffic_replay import replayed
+from upstreams import recording
+
+from tui.engine import command, health, install, model, model_make, profile, profile_set
+from tui.engine.keeper import Keeper
+from tui.engine.process import Engine
+from tui.errors import VtuneError
+from tui.traffic.recording import load
+
+openai = pytest.importorskip("openai", reason="the openai package is not installed")
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def launch():
+    """What vtune would start; VTUNE_TEST_MODEL replaces the demo's model."""
+    given = os.environ.get("VTUNE_TEST_MODEL")
+    demo = profile_set.with_settings(profile.load("demo"), [f"engine.model={given}"] if given else [])
+    try:
+        found = install.find(demo.engine.python)
+    except VtuneError as error:
+        pytest.skip(error.what)
+    if model.is_bundled(demo.engine.model) and not model_make.is_whole(model.place(demo.engine.model)):
+        pytest.skip("the bundled model is not made yet: make setup")
+    return command.build(demo, found, health.free_port())
+
+
+async def ask(client, model, messages, **more):
+    """The answer's text; streamed or not as `more` says."""
+    answer = await client.chat.completions.create(
+        model=model, messages=messages, max_tokens=24, temperature=0, **more
+    )
+    if not more.get("stream"):
+        return answer.choices[0].message.content
+    return "".join([chunk.choices[0].delta.content or "" async for chunk in answer if chunk.choices])
+
+
+async def test_openais_client_recorded_and_replayed_gives_the_same_tokens(launch, tmp_path):
+    out = tmp_path / "made.jsonl"
+    keeper = await Keeper.open()
+    engine = Engine(launch, keeper, tmp_path / "engine-1.log", lambda event: None)
+    try:
+        await engine.start()
+        async with recording(launch.url, out) as proxy:
+            async with openai.AsyncOpenAI(base_url=f"{proxy.url}/v1", api_key="none") as client:
+                texts = []
+                for question in ("What is a lighthouse?", "Name three colours.", "Write a short poem."):
+                    messages = [{"role": "user", "content": question}]
+                    texts.append(await ask(client, launch.model, messages, stream=len(texts) != 1))
+                messages += [{"role": "assistant", "content": texts[-1]}, {"role": "user", "content": "Another one."}]
+                texts.append(await ask(client, launch.model, messages, stream=True))
+            recorded = await proxy.end()
+        outcomes = await replayed(launch.url, out, tmp_path / "run.jsonl")
+    finally:
+        await engine.stop()
+        await keeper.close()
+    kept = load(out).requests
+    assert len(kept) == recorded.kept == 4 and kept[3].after == kept[2].id
+    assert [outcomes[request.id].text for request in kept] == texts
+    for request in kept:
+        outcome = outcomes[request.id]
+        assert request.reply["text_sha256"] == outcome.text_sha256
+        # Streams without usage were counted by /tokenize, the others told it.
+        assert request.reply["usage"]["prompt_tokens"] == outcome.prompt_tokens
+    assert kept[1].reply["usage"]["completion_tokens"] == outcomes[kept[1].id].output_tokens
+    assert {request.reply.get("usage_from") for request in kept} == {None, "tokenize"}
