@@ -102,10 +102,11 @@ def loaded(code: str) -> set[str]:
         # rich is not on the list: httpx loads it where it is installed.
         ("import tui.session.session, tui.commands.replay", {"textual", "plotext", "vllm", "torch"}),
         ("import tui.traffic.replay.child", {"textual", "httpx", "yaml", "numpy", "vllm", "torch"}),
+        ("import tui.traffic.recorder.scribe", {"textual", "httpx", "yaml", "numpy", "vllm", "torch"}),
         ("import tui.cli", {"textual", "httpx", "yaml", "numpy", "plotext"}),
         ("import tui.app", {"vllm", "torch"}),
     ],
-    ids=["headless", "replay child", "door", "screen"],
+    ids=["headless", "replay child", "recorder", "door", "screen"],
 )
 def test_what_a_fresh_interpreter_does_not_load(code, never):
     assert not never & loaded(code)
