@@ -1,6 +1,7 @@
 """The recorder: a proxy in front of an upstream, and a scribe that writes what passes."""
 
 import asyncio
+import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,7 @@ from tui.traffic.recorder.proxy import Proxy
 from tui.traffic.recorder.spec import RecordSpec
 from tui.traffic.recorder.upstream import Upstreams
 
-_LOOPBACK = ("127.", "::1")
+_HERE = {"127.0.0.1", "localhost", "0.0.0.0", "::1", "::"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Recorder:
     async def start(cls, spec: RecordSpec, say: Callable[[str], None] = lambda line: None) -> "Recorder":
         """`say` gets warnings while it runs. Raises VtuneError when it can't listen or write."""
         target = parse_target(spec.upstream)
-        if spec.port and spec.port == target.port and (target.host, spec.host) in _same_hosts(spec.host):
+        if spec.port == target.port and (target.host == spec.host or {target.host, spec.host} <= _HERE):
             raise VtuneError("--upstream and --listen are the same address", "listen on another port")
         channel = await Channel.start(spec, say)
         upstreams = Upstreams(target, spec.connect_s)
@@ -63,7 +64,7 @@ class Recorder:
             raise
         if healed := channel.ready["healed"]:
             say(f"{spec.out_path}: {healed}")
-        if not proxy.host.startswith(_LOOPBACK):
+        if not ipaddress.ip_address(proxy.host.partition("%")[0]).is_loopback:
             say(f"{proxy.url} is open to other machines: whoever reaches it uses the upstream and is recorded")
         return cls(spec, proxy, channel)
 
@@ -116,11 +117,6 @@ class Recorder:
         if self._proxy.unreadable:
             notes.append(f"{self._proxy.unreadable} connections sent what is no HTTP/1.1 request")
         return Recorded(self.spec.out_path, self._proxy.passed, kept, skipped, notes, end["fault"])
-
-
-def _same_hosts(listen: str) -> set[tuple[str, str]]:
-    names = {listen, "localhost", "127.0.0.1"} if listen in ("127.0.0.1", "0.0.0.0", "localhost") else {listen}
-    return {(name, listen) for name in names}
 
 
 def _told(counts: dict[str, int]) -> list[str]:
