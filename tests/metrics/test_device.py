@@ -72,6 +72,16 @@ def test_gpus_through_nvidia_smi(smi):
     assert device.gpu_used([5]) == 1024 << 20
 
 
+def test_who_computes_on_a_gpu(smi):
+    smi.write_text("#!/bin/sh\nprintf '77, 900, /usr/bin/python3, -m \\033[31mvllm\\n78, [N/A], x\\n[N/A], 1, y\\n'\n")
+    assert device.gpu_processes() == (
+        device.GpuProcess(77, "/usr/bin/python3, -m [31mvllm", 900 << 20),
+        device.GpuProcess(78, "x", None),
+    )
+    smi.write_text("#!/bin/sh\nexit 9\n")
+    assert device.gpu_processes() == ()
+
+
 def test_without_a_driver_gpus_are_unknown(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "pynvml", None)

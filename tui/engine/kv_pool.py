@@ -26,7 +26,7 @@ _PROPOSED = re.compile(r"Replace gpu_memory_utilization config with `--kv-cache-
 # it could leave no room for them.
 _BESIDE = (
     *("model", "revision", "dtype", "quantization", "max-model-len", "hf-overrides", "enable-lora", "lora-modules"),
-    *("gpu-memory-utilization", "device-memory-utilization", "load-format", "cpu-offload-gb", "enable-sleep-mode"),
+    *("gpu-memory-utilization", "device-memory-utilization", "cpu-offload-gb", "enable-sleep-mode"),
     *("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "enable-expert-parallel"),
     *("enforce-eager", "no-enforce-eager", "optimization-level", "compilation-config", "spec-method", "spec-model"),
 )

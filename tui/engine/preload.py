@@ -109,7 +109,7 @@ class Preload:
             if ended:
                 await asyncio.shield(self._child.gone)
                 found = diagnose(read_log(log), self._child.exited.result(), launch, log)
-                raise VtuneError(found.what, found.mend, Exit.ENGINE)
+                raise VtuneError(found.what.replace("the engine", "vllm preload"), found.mend, Exit.ENGINE)
             await asyncio.wait([self._child.exited], timeout=_LOOK_S)
 
     @property

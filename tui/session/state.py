@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tui.engine.kv_pool import PINNED
 from tui.metrics.scrape import Scrape
 from tui.session import journal
 from tui.session.journal import Event
@@ -340,8 +341,11 @@ _HANDLERS = {
 
 
 def describe_change(before: dict[str, str], after: dict[str, str]) -> str:
-    """What differs between two settings of the levers: ``prefix-caching off, max-num-seqs 64``."""
-    names = [*after, *(name for name in before if name not in after)]
+    """What differs between two settings of the levers: ``prefix-caching off, max-num-seqs 64``.
+
+    A pool that vtune pinned is no change: it is there so that none happens.
+    """
+    names = [name for name in dict.fromkeys((*after, *before)) if name != PINNED]
     return ", ".join(f"{name} {after.get(name, 'unset')}" for name in names if before.get(name) != after.get(name))
 
 
