@@ -135,6 +135,7 @@ def test_a_full_disk_ends_the_recording_at_a_whole_line(path, part):
     assert len(load(path).requests) == 1 and path.read_bytes().endswith(b"\n")
 
 
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits another process")
 async def test_a_full_disk_stops_recording_and_never_the_traffic(path):
     async with serving() as standin, recording(standin.url, path) as proxy:
         await talk(proxy.port, post(chat("small")))
