@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-SHOWN = {
-    "ttft_s.p50": "TTFT p50", "ttft_s.p95": "TTFT p95", "tpot_s.p50": "TPOT p50", "e2e_s.p50": "E2E p50",
-    "throughput.output_tokens_per_s": "output tokens/s",
-}  # fmt: skip
+from tui.session.compare.verdict import OVERALL
+
+SHOWN = {metric.name: metric.title for metric in OVERALL}
 
 
 def lines(found: Mapping[str, Any]) -> list[str]:

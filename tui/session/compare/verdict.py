@@ -27,13 +27,14 @@ class Metric:
     """`attribute` of an Outcome (a time: less is better) and its quantile; None for the replay's throughput."""
 
     name: str
+    title: str
     attribute: str | None
     q: float = 0.5
 
 
-TTFT, TTFT95 = Metric("ttft_s.p50", "ttft_s"), Metric("ttft_s.p95", "ttft_s", 0.95)
-TPOT, E2E = Metric("tpot_s.p50", "tpot_s"), Metric("e2e_s.p50", "e2e_s")
-THROUGHPUT = Metric(f"throughput.{SPEED}", None)
+TTFT, TTFT95 = Metric("ttft_s.p50", "TTFT p50", "ttft_s"), Metric("ttft_s.p95", "TTFT p95", "ttft_s", 0.95)
+TPOT, E2E = Metric("tpot_s.p50", "TPOT p50", "tpot_s"), Metric("e2e_s.p50", "E2E p50", "e2e_s")
+THROUGHPUT = Metric(f"throughput.{SPEED}", "output tokens/s", None)
 OVERALL = (TTFT, TTFT95, TPOT, E2E, THROUGHPUT)
 BY_CLASS = (TTFT, TTFT95)
 BY_GROUP = (TTFT, TTFT95, TPOT, E2E)
@@ -63,7 +64,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """Logarithms (rounds, replays) of both, and what the bootstrap made of their requests."""
+    """Logarithms (rounds, replays) of both, and what the bootstrap made of their requests.
+
+    A median hangs on the few requests in the middle: where prompts differ in length, on two of 32. Whether
+    chance explains a difference is asked of `means` instead, of the logarithms of all its requests: under
+    equal noise that finds a factor of 1.3 twice as often. Ratio and interval are the median's own.
+    """
 
     split: str
     metric: Metric
@@ -71,6 +77,7 @@ class _Measured:
     arm: np.ndarray
     base: np.ndarray
     drawn: bootstrap.Intervals | None
+    means: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def level(self) -> float:
@@ -136,8 +143,9 @@ def _measure(
         return _Measured(split, metric, len(ids), arm, base, None)
     ours, theirs = (values(side, ids, metric.attribute) for side in (pairing.arm, pairing.base))
     drawn = bootstrap.intervals(ours, theirs, metric.q, np.random.default_rng(seed))
-    logs = (bootstrap.log_quantiles(side, metric.q) for side in (ours, theirs))
-    return _Measured(split, metric, len(ids), *logs, drawn)
+    arm, base = (bootstrap.log_quantiles(side, metric.q) for side in (ours, theirs))
+    means = (np.log(ours).mean(axis=-1), np.log(theirs).mean(axis=-1)) if metric.q == 0.5 else None
+    return _Measured(split, metric, len(ids), arm, base, drawn, means)
 
 
 def _flat(rounds: Sequence[Sequence[Any]], ids: Sequence[str], metric: Metric) -> np.ndarray:
@@ -162,8 +170,10 @@ def _plain(arm: str, one: _Measured, mirrored: bool) -> Verdict:
 
 
 def _against_chance(arm: str, measured: Sequence[_Measured], seed: int) -> Iterable[Verdict]:
-    found = chance.Contrast.of(*(np.stack([getattr(m, side) for m in measured], -1) for side in ("arm", "base")))
-    p = chance.corrected(found, np.random.default_rng([seed, crc32(arm.encode())]))
+    found = _contrast([(one.arm, one.base) for one in measured])
+    asked = _contrast([one.means or (one.arm, one.base) for one in measured])
+    p = chance.corrected(asked, np.random.default_rng([seed, crc32(arm.encode())]))
+    p = np.where(asked.contrast * found.contrast < 0, 1.0, p)  # the requests as a whole went the other way
     width = chance.t_quantile(1 - LEVEL, found.df) * found.error
     for one, p_of, w, error in zip(measured, p, width, found.error, strict=True):
         centre, ratio = one.log_ratio, math.exp(one.log_ratio)
@@ -172,6 +182,10 @@ def _against_chance(arm: str, measured: Sequence[_Measured], seed: int) -> Itera
         yield Verdict(arm, one.metric, one.split, "no difference seen", one.n, ratio, ci, one.level * (ratio - 1),
                       _hull(difference, one.drawn and one.drawn.difference), float(p_of),
                       _rounds(centre, error * math.sqrt(found.rounds), found.rounds))  # type: ignore[arg-type] # fmt: skip
+
+
+def _contrast(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> chance.Contrast:
+    return chance.Contrast.of(*(np.stack([pair[side] for pair in pairs], axis=-1) for side in (0, 1)))
 
 
 def _hull(one: Interval, other: Interval | None) -> Interval:

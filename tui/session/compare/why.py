@@ -178,5 +178,5 @@ def _nothing_seen(verdict: Verdict) -> str:
 def costs(found: Iterable[Move], verdicts: Iterable[Verdict]) -> list[str]:
     """What the arm pays: memory, KV tokens, and every split that became slower."""
     paid = [m.words for m in found if m.way and COSTS.get(m.signal.name) == m.way]
-    slower = [f"{v.metric.name} of {v.split} requests x{v.ratio:.2f}" for v in verdicts if v.word == "slower"]
+    slower = [f"{v.metric.title} of {v.split} requests x{v.ratio:.2f}" for v in verdicts if v.word == "slower"]
     return [*paid, *slower]
