@@ -40,6 +40,12 @@ UNUSABLE = (
     "refused); falling back to disk loading"
 )
 
+# The form of torch's own text, P/v1/worker/gpu_worker.py around it made up.
+FULL = """Traceback (most recent call last):
+  File "/opt/venv/lib/python3.11/site-packages/vllm/v1/worker/gpu_worker.py", line 961, in compile_or_warm_up_model
+    cuda_graph_memory_bytes = self.model_runner.capture_model()
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1002.00 MiB. GPU 0 has a total capacity of 79.19 GiB of which 816.94 MiB is free."""  # noqa: E501
+
 _SMI = """#!{python}
 import json, sys
 from pathlib import Path
@@ -72,6 +78,9 @@ if args[:3] == ["-m", "vllm.entrypoints.cli.main", "preload"]:
 if args[:3] == ["-m", "vllm.entrypoints.cli.main", "serve"] and not any(w.startswith("--help") for w in args):
     if not any(word.startswith("--kv-cache-memory") for word in args):
         say({proposal!r})
+    elif "GPU_FULL" in os.environ:
+        say({full!r})
+        sys.exit(1)
     if "ipc_cache" in args and "GPU_UNUSABLE" in os.environ:
         say("(EngineCore pid=77) WARNING 11-29 18:00:00 [ipc_loader.py:217] " + {unusable!r})
 os.environ["PYTHONPATH"] = own
@@ -90,7 +99,7 @@ class MadeGpu:
         shown = folder / "gpu-vllm" / "vllm-0.32.0.dist-info"
         shown.mkdir(parents=True)
         (shown / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0\n")
-        texts = {"ready": READY, "unsupported": UNSUPPORTED, "proposal": PROPOSAL, "unusable": UNUSABLE}
+        texts = {"ready": READY, "unsupported": UNSUPPORTED, "proposal": PROPOSAL, "unusable": UNUSABLE, "full": FULL}
         python = _PYTHON.format(python=sys.executable, own=str(shown.parent), standin=INTERPRETER, **texts)
         self._script("nvidia-smi", _SMI.format(python=sys.executable, state=str(self._state)))
         self.python = self._script("python", python)

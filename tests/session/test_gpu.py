@@ -88,6 +88,15 @@ async def test_arms_get_the_pool_of_the_first_and_a_share_of_their_own_is_left_t
     assert not session.state.pending
 
 
+async def test_a_start_that_finds_no_room_beside_a_pinned_pool_names_the_pin(make, monkeypatch):
+    session = await started(make())
+    monkeypatch.setenv("GPU_FULL", "1")  # for whoever is given a pool
+    with pytest.raises(VtuneError) as refusal:
+        await serve(session, max_num_seqs="64")
+    assert "out of memory" in refusal.value.what
+    assert "55.45 GiB" in refusal.value.mend and "engine.pin-kv-pool: off" in refusal.value.mend
+
+
 def loads_from(session: Session) -> list[str]:
     """The socket folder that each engine maps its weights from; "disk" where none."""
     found = []

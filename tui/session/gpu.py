@@ -8,6 +8,7 @@ from tui.engine import kv_pool, preload
 from tui.engine.keeper import Keeper
 from tui.engine.launch import Launch
 from tui.engine.preload import Preload
+from tui.engine.process import EngineFailed
 from tui.engine.startup import LogFollower
 from tui.errors import VtuneError
 from tui.session.arm import Arm
@@ -50,6 +51,13 @@ class Gpu:
             self._pools[kind] = size
             what = f"the KV pool of engine {arm.number} ({size / 2**30:.2f} GiB per GPU) is pinned for the next ones"
             self._notice("info", f"{what}; engine.pin-kv-pool: off lets vLLM choose", None)
+
+    def explain(self, launch: Launch, error: VtuneError) -> None:
+        """A start that ran out of memory may do so because its pool was pinned: its mend says so."""
+        size = launch.asked.get(kv_pool.PINNED)
+        if size is not None and isinstance(error, EngineFailed) and error.diagnosis.cause == "gpu-memory":
+            pool = f"{int(size) / 2**30:.2f} GiB"
+            error.mend = f"{error.mend}; its KV pool was pinned at {pool}, engine.pin-kv-pool: off lets vLLM choose"
 
     def ending(self, arm: Arm) -> None:
         """The engine is about to be ended."""

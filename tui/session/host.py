@@ -136,6 +136,7 @@ class Host:
             arm = Arm(number, launch, engine, await self._read_back(launch, number))
             await self._gpu.learn(arm, log)
         except VtuneError as error:
+            self._gpu.explain(launch, error)
             self._emit("engine", n=number, state="failed", what=error.what, mend=error.mend)
             await engine.stop(1.0)
             raise
