@@ -20,6 +20,7 @@ COMMANDS = {
     "record": "record real traffic: a proxy in front of an OpenAI-compatible server",
     "import": "turn traffic that another tool recorded into a recording",
     "convert": "write a recording in another tool's format",
+    "inspect": "say how much of its prompts a recording could reuse, and what breaks it",
     "synth": "make up a recording of synthetic load",
     "report": "write the report of a session",
     "sessions": "list the sessions that are kept",

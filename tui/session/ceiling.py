@@ -1,13 +1,13 @@
 """The most that a recording could reach as prefix hit rate, from the engine's own tokens."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import httpx
 
 from tui.engine.launch import Launch
-from tui.traffic.prefix import Prompt, analyse
+from tui.traffic.inspect import turns
+from tui.traffic.prefix import analyse
 from tui.traffic.recording import Recording, Request
 
 MOST = 500  # requests; above, the counting would delay the run
@@ -34,29 +34,8 @@ class Ceilings:
         tokens = self._tokens[key]
         if tokens is None:
             return None
-        prompts = _prompts(recording.requests[:total], tokens)
+        prompts = turns.prompts(recording.requests[:total], tokens)
         return analyse(prompts, block_size).ceiling
-
-
-def _prompts(requests: Sequence[Request], tokens: Tokens) -> list[Prompt]:
-    """The requests as the cache sees them: what a later turn carries as the answer was generated, so it is cached."""
-    place = {request.id: number for number, request in enumerate(requests)}
-    answers: dict[str, tuple[int, ...]] = {}
-    for request, ids in zip(requests, tokens, strict=True):
-        if request.after in place:
-            before = tokens[place[request.after]]
-            length = _answer_tokens(requests[place[request.after]])
-            if ids[: len(before)] == before:
-                answers[request.after] = ids[len(before) : len(before) + length]
-    return [
-        Prompt(request.id, ids, request.body.get("cache_salt"), answers.get(request.id, ()))
-        for request, ids in zip(requests, tokens, strict=True)
-    ]
-
-
-def _answer_tokens(request: Request) -> int:
-    usage = (request.reply or {}).get("usage") or {}
-    return int(usage.get("completion_tokens") or 0)
 
 
 async def _tokenize(client: httpx.AsyncClient, launch: Launch, requests: tuple[Request, ...]) -> Tokens | None:

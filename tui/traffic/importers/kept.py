@@ -118,6 +118,8 @@ def _rendered(found: Found) -> bytes:
     kind = _json([made.tokens, made.blocks, made.space, made.whole_only])
     if made.blocks is not None:
         row["hash_ids"] = list(made.blocks)
+        if made.space:
+            row["hash_space"] = made.space  # equal ids of two spaces are not equal tokens
     before = _json(row)[:-1] + ', "body": {"prompt": ['
     rest = _json(found.body)[1:]
     return (f"{kind}\n{before}\n" + "]" + ("}" if rest == "}" else f", {rest}") + "}\n").encode()

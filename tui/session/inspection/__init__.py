@@ -1,0 +1,1 @@
+"""`vtune inspect`: where tokens come from, and the result of schema vtune.inspect/1."""

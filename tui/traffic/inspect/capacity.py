@@ -1,0 +1,111 @@
+"""What a KV pool of a given size lets a recording reuse.
+
+The order of eviction is vLLM's (vllm/v1/core/block_pool.py and single_type_kv_cache_manager.py, 0.32): blocks that
+were never filled go first, then the least recently freed; of one request the last block goes first. One block
+of the pool is set aside. Requests are served one after another, as if each had ended before the next began.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Sequence
+
+from tui.traffic.inspect.rows import Row, Share
+
+
+class Pool:
+    """A pool of `blocks` KV blocks, with the free ones in the order in which they are taken."""
+
+    def __init__(self, blocks: int) -> None:
+        self.usable = max(0, blocks - 1)
+        self._fresh = self.usable  # never taken
+        self._free: OrderedDict[int, None] = OrderedDict()
+        self._of: dict[int, Hashable] = {}  # block -> digest of what it holds
+        self._holding: dict[Hashable, dict[int, None]] = {}
+        self._empty: list[int] = []  # taken once, but for a block that was not filled
+
+    def serve(self, row: Row) -> int | None:
+        """How many leading blocks of `row` are still there; None where it does not fit into the pool."""
+        if row.size > self.usable:
+            return None
+        held = self._hit(row)
+        hits = len(held)
+        for _ in range(row.size - hits):
+            held.append(self._take())
+        for block, digest in zip(held[hits:], row.kept[hits:], strict=False):
+            self._of[block] = digest
+            self._holding.setdefault(digest, {})[block] = None
+        self._give_back(held)
+        return hits
+
+    def _hit(self, row: Row) -> list[int]:
+        held: list[int] = []
+        for digest in row.kept[: row.looked]:
+            blocks = self._holding.get(digest)
+            if blocks is None:
+                break
+            block = next(iter(blocks))
+            del self._free[block]
+            held.append(block)
+        return held
+
+    def _take(self) -> int:
+        if self._empty:
+            return self._empty.pop()
+        if self._fresh:
+            self._fresh -= 1
+            return self._fresh
+        block, _ = self._free.popitem(last=False)
+        digest = self._of.pop(block)
+        blocks = self._holding[digest]
+        del blocks[block]
+        if not blocks:
+            del self._holding[digest]
+        return block
+
+    def _give_back(self, held: list[int]) -> None:
+        for block in reversed(held):
+            if block in self._of:
+                self._free[block] = None
+            else:
+                self._empty.append(block)
+
+
+class Measured:
+    """The hit rate that a pool of `kv_tokens` gives to the rows it is fed."""
+
+    def __init__(self, kv_tokens: int, block_size: int) -> None:
+        self.kv_tokens = kv_tokens
+        self.too_long = 0
+        self._pool = Pool(kv_tokens // block_size)
+        self._block_size = block_size
+        self._share = Share()
+
+    def serve(self, row: Row) -> None:
+        hits = self._pool.serve(row)
+        if hits is None:
+            self.too_long += 1
+        else:
+            self._share.add(row, hits * self._block_size)
+
+    @property
+    def hit_rate(self) -> float | None:
+        return self._share.rate
+
+
+def measured(rows: Iterable[Row], sizes: Sequence[int], block_size: int) -> list[Measured]:
+    """One for each of `sizes` (tokens)."""
+    pools = [Measured(size, block_size) for size in sizes]
+    for one in rows:
+        for pool in pools:
+            pool.serve(one)
+    return pools
+
+
+def sizes(longest: int, distinct: int, block_size: int, known: int | None) -> list[int]:
+    """Pool sizes in tokens that show where reuse is lost: doublings between what the longest request needs
+    and what everything needs, in blocks, and the engine's own where it is `known`."""
+    found = {distinct + 1 + 1}
+    size = max(2, longest + 1)
+    while size < distinct and len(found) < 8:
+        found.add(size)
+        size *= 2
+    return sorted({count * block_size for count in found} | ({known} if known else set()))

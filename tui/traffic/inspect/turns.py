@@ -1,0 +1,58 @@
+"""Prompts with what was generated after them: a later turn may reuse the blocks of the answer that it carries."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+from tui.traffic.inspect.parts import text_of
+from tui.traffic.prefix import Prompt
+from tui.traffic.recording import Request
+
+Tokens = Sequence[Sequence[int]]
+
+
+def prompts(requests: Sequence[Request], tokens: Tokens, per_token: float | None = None) -> list[Prompt]:
+    """The requests as the cache sees them.
+
+    An answer's length is the one that was recorded; with `per_token` (characters), that of its text.
+    """
+    place = {request.id: number for number, request in enumerate(requests)}
+    answers: dict[str, Sequence[int]] = {}
+    for request, ids in zip(requests, tokens, strict=True):
+        if request.after not in place:
+            continue
+        before = place[request.after]
+        start = len(tokens[before])
+        if list(ids[:start]) == list(tokens[before]):
+            length = _length(requests[before], _answer(requests[before], request), per_token)
+            answers[request.after] = ids[start : start + length]
+    return [
+        Prompt(request.id, ids, salt(request), answers.get(request.id, ()))
+        for request, ids in zip(requests, tokens, strict=True)
+    ]
+
+
+def salt(request: Request) -> str | None:
+    value = request.body.get("cache_salt")
+    return value if isinstance(value, str) and value else None
+
+
+def _answer(before: Request, request: Request) -> str | None:
+    """The text that this turn carries as the answer to the turn before it; None where it carries none."""
+    said, messages = before.body.get("messages"), request.body.get("messages")
+    if not isinstance(said, list) or not isinstance(messages, list) or len(messages) <= len(said):
+        return None
+    message = messages[len(said)]
+    return text_of(message) if isinstance(message, dict) and message.get("role") == "assistant" else None
+
+
+def _length(before: Request, answer: str | None, per_token: float | None) -> int:
+    """Tokens of the answer that were generated and are carried, 0 where it is not that very answer."""
+    reply = before.reply or {}
+    was = reply.get("text_sha256")
+    if answer is not None and was and was != sha256(answer.encode(errors="surrogatepass")).hexdigest():
+        return 0
+    usage = reply.get("usage") or {}
+    counted = int(usage.get("completion_tokens") or 0)
+    if per_token is None or answer is None:
+        return counted
+    return -(-len(answer) // int(per_token))
