@@ -5,6 +5,7 @@ another KV dtype than was asked.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +206,36 @@ def whole(path: Path) -> Path:
     folder.run_end(3)
     folder.event("close")
     return path
+
+
+def comparing(path: Path, replays: int = 4) -> Path:
+    """Prefix caching off against on, one mirrored round; each replay a little slower or faster as a whole."""
+    folder = Folder(path)
+    arms = [{"name": f"prefix-caching={word}", "settings": [f"prefix-caching={word}"]} for word in ("off", "on")]
+    order = [arms[i]["name"] for i in (0, 1, 1, 0)]
+    folder.event("comparison", vary=["prefix-caching=off,on"], arms=arms, baseline=order[0], rounds=1, order=order,
+                 seed=7, start="plain", fix_lengths=False)  # fmt: skip
+    prompt = sum(1024 + 8 * i for i in range(N))
+    for number, name in enumerate(order[:replays], 1):
+        word = name.partition("=")[2]
+        levers = {**LEVERS, "prefix-caching": word}
+        folder.engine(number, levers, levers, [])
+        folder.run(number, number, name)
+        folder.event("memory", n=number, bytes=2_100_000_000 + (200_000_000 if word == "on" else 0))
+        rows = [
+            _paced(o, (1.0, 1.02, 0.99, 1.01)[number - 1]) for o in (with_cache() if word == "on" else without_cache())
+        ]
+        hits = sum(o.cached_tokens or 0 for o in rows)
+        folder.scrape(number, counters(N, 2048 + prompt, hits, kv=0.375 if word == "on" else 0.25), 96.0)
+        folder.requests(number, rows)
+        folder.run_end(number)
+        folder.event("engine", n=number, state="stopped")
+    folder.event("close")
+    return path
+
+
+def _paced(outcome: Outcome, factor: float) -> Outcome:
+    ttft, decode = outcome.ttft_s or 0.0, outcome.decode_s or 0.0
+    return replace(outcome, ttft_s=round(ttft * factor, 6), decode_s=round(decode * factor, 6),
+                   e2e_s=round((ttft + decode) * factor, 6),
+                   server_prefill_s=round((ttft - 0.01) * factor, 6))  # fmt: skip

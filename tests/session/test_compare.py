@@ -204,6 +204,11 @@ def test_different_answers_make_times_of_whole_answers_incomparable():
     assert not row(seen, "ttft_s.p50")["flags"]
 
 
+def test_throughput_at_a_given_rate_is_no_figure_of_the_engine():
+    found = made(pace={"mode": "recorded"})
+    assert row(comparison(plan(), found), "throughput.output_tokens_per_s")["flags"] == ["the pace sets it (recorded)"]
+
+
 # -- why -----------------------------------------------------------------------------------------
 
 ON = {"prefix_cache": {"state": "on", "hits": 19200, "hit_rate": 0.6, "ceiling": 0.62}}
@@ -226,25 +231,25 @@ def test_a_gain_is_explained_by_what_moved():
     found = comparison(of_lever("prefix-caching"), arms_told(made(gain=0.2), OFF, ON))
     gain = row(found)
     assert gain["word"] == "faster" and not gain["flags"]
-    assert "hit rate off -> 60.0 % of 62.0 % possible" in gain["why"]
-    assert "cached tokens a request 0 -> 600" in gain["why"]
+    assert "hit rate from off to 60.0 % of 62.0 % possible" in gain["why"]
+    assert "cached tokens a request from 0 to 600" in gain["why"]
 
 
 def test_a_gain_whose_cause_did_not_move_is_suspicious():
     found = comparison(of_lever("prefix-caching"), arms_told(made(gain=0.2), OFF, NO_HITS))
-    assert row(found)["flags"] == ["suspicious"] and "hit rate off -> 0.0 %" in row(found)["why"]
+    assert row(found)["flags"] == ["suspicious"] and "hit rate from off to 0.0 %" in row(found)["why"]
     # Whatever else moved: prefix caching has no other way to a faster first token.
     quick = {"server": {"prefill_s": {"p50": 0.01}}}
     found = comparison(of_lever("prefix-caching"), arms_told(made(gain=0.2), OFF, NO_HITS | quick))
     assert row(found)["flags"] == ["suspicious"]
     found = comparison(of_lever("max-num-seqs"), arms_told(made(gain=0.2), {}, quick))
-    assert not row(found)["flags"] and row(found)["why"] == "prefill p50 0.20 s -> 10 ms"
+    assert not row(found)["flags"] and row(found)["why"] == "prefill p50 from 0.20 s to 10 ms"
 
 
 def test_what_an_arm_costs_is_said():
     dear = {"engine": {"kv_cache_tokens": 30_000}, "memory": {"engine_pss_peak_bytes": 3 << 30}}
     (_, arm) = comparison(plan(), arms_told(made(gain=1.5), {}, dear))["arms"]
-    assert arm["costs"][:2] == ["KV cache tokens 40,000 -> 30,000", "memory peak 2.00 GiB -> 3.00 GiB"]
+    assert arm["costs"][:2] == ["KV cache tokens from 40,000 to 30,000", "memory peak from 2.00 GiB to 3.00 GiB"]
     assert any(words.startswith("TTFT p50 of cold requests x1.") for words in arm["costs"])
 
 

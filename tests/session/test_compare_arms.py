@@ -43,7 +43,7 @@ def test_prefix_caching_is_faster_because_of_its_hits(compare, tmp_path, capsys)
     assert words["ttft_s.p50", "all"] == words["ttft_s.p50", "warm"] == "faster"
     assert words["ttft_s.p50", "cold"] == "too few"  # the first request alone
     verdict = next(row for row in found["verdicts"] if row["metric"] == "ttft_s.p50" and row["split"] == "warm")
-    assert verdict["ci"][1] < 0.8 and "hit rate off ->" in verdict["why"] and not verdict["flags"]
+    assert verdict["ci"][1] < 0.8 and "hit rate from off to" in verdict["why"] and not verdict["flags"]
     off, on = found["arms"]
     assert off["levers"] == {"prefix-caching": "off"} and found["complete"] and len(on["runs"]) == 4
     assert {run["engine"]["applied"]["prefix-caching"] for run in on["runs"]} == {"on"}

@@ -128,11 +128,14 @@ def _rows(
     found = why.moves(of_arm[arm], of_arm[base], plan["fix_lengths"])
     settings = {row["name"]: set(row["settings"]) for row in plan["arms"]}
     changed = sorted({word.partition("=")[0] for word in settings[arm] - settings[base]})
+    pace = next((r.result["pace"]["mode"] for r in of_arm[base]), None)
     unequal, compared = pairing.unequal_lengths(pair) if pair else (0, 0)
     rows = []
     for verdict in verdicts:
         words, suspicious = why.explain(verdict, found, changed)
         flags = ["suspicious"] if suspicious else []
+        if verdict.metric.attribute is None and pace not in (None, "closed"):
+            flags.append(f"the pace sets it ({pace})")
         if unequal and verdict.metric.name.startswith(_LENGTHS_MATTER):
             flags.append(f"output lengths differ in {unequal} of {compared} requests")
         rows.append(_row(verdict, words, flags))

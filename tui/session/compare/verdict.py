@@ -136,7 +136,7 @@ def _measure(
     ids = [i for i in pairing.ids(metric.attribute) if wanted is None or i in wanted]
     fewest = FEWEST[metric.q]
     if len(ids) < fewest:
-        needs = f"{len(ids)} requests in every replay, {fewest} would do"
+        needs = f"{len(ids)} request{'s' * (len(ids) != 1)} in every replay, {fewest} would do"
         return Verdict("", metric, split, "too few", len(ids), needs=needs)
     if not pairing.mirrored:
         arm, base = (_flat(side, ids, metric) for side in (pairing.arm, pairing.base))

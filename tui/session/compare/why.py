@@ -107,7 +107,7 @@ class Move:
             for value, off in zip((self.base, self.arm), self.off, strict=True)
         )
         possible = f" of {share(self.ceiling)} possible" if self.ceiling is not None and self.arm else ""
-        return f"{self.signal.name} {before} -> {after}{possible}"
+        return f"{self.signal.name} from {before} to {after}{possible}"
 
     def to_json(self) -> dict[str, Any]:
         return {"name": self.signal.name, "baseline": self.base, "arm": self.arm, "words": self.words}

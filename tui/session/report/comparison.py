@@ -104,7 +104,7 @@ def _verdicts(found: Mapping[str, Any], arm: str) -> str:
         for row in found["verdicts"]
         if row["arm"] == arm
     ]
-    return table(["metric", "requests", "verdict", "ratio (95 %)", "n", "why"], rows, 3)
+    return table(["metric", "requests", "verdict", "ratio (95 %)", "n", "why"], rows, 6)
 
 
 def _split(split: str) -> str:
@@ -126,5 +126,6 @@ def _why(row: Mapping[str, Any]) -> str:
 
 
 def _moved(arm: Mapping[str, Any]) -> str:
-    lines = [f"moved: {escaped(move['words'])}" for move in arm["moved"]]
-    return bullets([*lines, *(f"costs: {escaped(words)}" for words in arm["costs"])])
+    moved = [move["words"] for move in arm["moved"] if move["words"] not in arm["costs"]]
+    return bullets([*(f"moved: {escaped(words)}" for words in moved),
+                    *(f"costs: {escaped(words)}" for words in arm["costs"])])  # fmt: skip
