@@ -73,9 +73,9 @@ def test_a_signal_while_a_replay_runs(vtune, number):
 
 
 def test_a_signal_while_a_run_is_being_prepared(vtune):
-    running = vtune("--set", "engine.env.STANDIN_BASE_MS=6000")
+    running = vtune("--set", "engine.env.STANDIN_BASE_MS=4000")
     running.until(lambda s: s.running)
-    assert running.end(signal.SIGTERM, 5) == 130
+    assert running.end(signal.SIGTERM, 6) == 130
     told = settled(running.tmp_path, running.folder)
     assert told.closed and told.runs[1].state == "cancelled" and not told.runs[1].finished
 
@@ -106,6 +106,7 @@ def test_kill_9_while_a_replay_runs(vtune):
     assert health.port_is_free("127.0.0.1", port)
 
 
+@long
 def test_the_keeper_is_killed(vtune):
     running = vtune()
     running.replaying()

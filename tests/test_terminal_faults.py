@@ -118,7 +118,7 @@ def test_kill_9_while_an_arm_is_parked(open_terminal, standin_profile, tmp_path)
     assert not after.closed and after.engines == before.engines
 
 
-@pytest.mark.parametrize("door", ["replay", "dashboard"])
+@pytest.mark.parametrize("door", [pytest.param("replay", marks=pytest.mark.matrix), "dashboard"])
 def test_ctrl_z_and_back_loses_nothing(open_terminal, standin_profile, slow, tmp_path, door):
     words = {"replay": ["replay", slow, "--profile", standin_profile, "--limit", "40"],
              "dashboard": [standin_profile, "--recording", slow, "--limit", "40"]}[door]  # fmt: skip

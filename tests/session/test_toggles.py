@@ -64,6 +64,7 @@ async def test_twenty_toggles_leave_as_much_as_one(standin_profile, tmp_path, mo
     assert not left(tmp_path)
 
 
+@pytest.mark.matrix
 async def test_engines_that_are_pushed_out_leave_nothing(standin_profile, tmp_path, monkeypatch):
     monkeypatch.setenv("STANDIN_TREE", "1")
     profile = with_settings(profiles.load(str(standin_profile)), ["engine.park=1", "engine.head-start=off"])

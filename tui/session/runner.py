@@ -1,6 +1,7 @@
 """One run: warm up, reset, replay, last scrape, result. Every step is told to the journal."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from tui.traffic.tick import Finished, Tick
 
 TICK_EVERY_S = 0.25
 IDLE_WITHIN_S = 5.0
+CANCELLED_WITHIN_S = 1.0
 
 
 @dataclass
@@ -137,12 +139,13 @@ class Runner:
 
     async def _settle(self) -> None:
         """Scrape until two readings are equal and idle, so that the last request's counters are in."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + IDLE_WITHIN_S
         same = 0
-        while same < 2 and loop.time() < deadline and self.host.launch is not None:
-            same = same + 1 if await self.scrape() else 0
-            await asyncio.sleep(0.1)
+        with contextlib.suppress(TimeoutError):
+            # One that was cancelled may be so because its engine hangs or is dead: then nobody answers.
+            async with asyncio.timeout(CANCELLED_WITHIN_S if self._stopping == "cancel" else IDLE_WITHIN_S):
+                while same < 2 and self.host.launch is not None:
+                    same = same + 1 if await self.scrape() else 0
+                    await asyncio.sleep(0.1)
 
     def _result(self, number: int, file: Path) -> dict[str, Any]:
         if not file.is_file():
