@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 
 import pytest
 
@@ -131,3 +132,14 @@ def test_a_full_disk_stops_the_journal_and_not_the_session(tmp_path, monkeypatch
     monkeypatch.setattr(os, "write", full)
     event = writer.append("notice", level="info", what="x")
     assert event["what"] == "x" and writer.fault == "No space left on device"
+
+
+def test_a_disk_that_is_full_from_the_start_is_refused(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(VtuneError, match="can't be written") as refusal:
+            Journal(tmp_path, {"session": "s"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "free space" in refusal.value.mend

@@ -22,7 +22,8 @@ Event = dict[str, Any]
 
 
 class Journal:
-    """The writing end. Raises VtuneError when the folder holds a session, or another vtune writes one there."""
+    """The writing end. Raises VtuneError when the folder holds a session, another vtune writes one there, or the disk
+    is full already."""
 
     def __init__(self, folder: Path, header: Event) -> None:
         self.path = folder / NAME
@@ -40,6 +41,10 @@ class Journal:
             os.close(self._fd)
             raise VtuneError(f"{folder} holds a session already", "name another folder; `vtune report` reads that one")
         self.header = self._write({"schema": SCHEMA, **header})
+        if self.fault is not None:
+            self.close()
+            what = f"{self.path} can't be written: {self.fault}"
+            raise VtuneError(what, "free space there, or choose another --session")
 
     def append(self, kind: str, **values: Any) -> Event:
         """Write the event and return it as a reader of the file will see it."""
