@@ -48,6 +48,7 @@ class Runner:
                              "synthetic": recording.synthetic, "path": str(recording.path)},
                   pace_text=traffic.pace, options=traffic.options())  # fmt: skip
         end: dict[str, Any] | None = None
+        engine = self.host.engine
         try:
             facts = await self._prepared(number, traffic, total)
             if facts is None:
@@ -62,7 +63,10 @@ class Runner:
                 await self._settle()
         finally:
             result = self._result(number, file)
-            self.emit("run-end", n=number, state=(end or {}).get("kind", "broken"), end=end, result=result)
+            kind = (end or {}).get("kind", "broken")
+            if engine is not None and engine.state == "died" and kind == "done":
+                kind = "cancelled"  # what vLLM's server still answered were refusals: no run to compare others to
+            self.emit("run-end", n=number, state=kind, end=end, result=result)
             self._replay = self._preparing = self._stopping = None
         return result
 
