@@ -161,3 +161,35 @@ async def test_serving_an_arm_ends_the_one_before(standin_profile, tmp_path):
         assert session.state.asked["max-num-seqs"] == "64" and not session.state.pending
     finally:
         await session.close()
+
+
+async def test_a_row_of_the_dashboard_says_whether_chance_is_ruled_out(standin_profile, tmp_path):
+    from tui.engine import profile as profiles
+    from tui.engine.profile_set import with_settings
+    from tui.session.session import Session
+
+    write_recording(tmp_path / "small.jsonl", REQUESTS)
+    profile = profiles.load(str(standin_profile))
+    session = Session(profile, folder=tmp_path / "s")
+    try:
+        for caching in ("off", "on"):
+            await session.serve(with_settings(profile, [f"prefix-caching={caching}"]))
+            await session.replay()
+            await session.finished()
+        once = [row.verdict for row in session.snapshot().runs]
+        assert once[0] is None and once[1].startswith("TTFT p50 x0.")
+        assert "not ruled out before both ran twice" in once[1]
+        for caching in ("on", "off"):
+            await session.serve(with_settings(profile, [f"prefix-caching={caching}"]))
+            await session.replay()
+            await session.finished()
+        twice = [row.verdict for row in session.snapshot().runs]
+        assert twice[1] == twice[2] and "for the same 24 requests, 2 replays each" in twice[1]
+        assert twice[1].startswith("faster: TTFT p50 x0.")
+        assert "on the same levers" in twice[3]
+        begun = time.perf_counter()
+        for _ in range(20):
+            session.snapshot()
+        assert time.perf_counter() - begun < 2
+    finally:
+        await session.close()

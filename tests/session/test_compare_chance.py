@@ -78,6 +78,14 @@ def test_rounds_that_differ_widen_the_bootstrap():
     assert apart.ratio[0] == pytest.approx(1.0) and apart.ratio[1] == pytest.approx(1.2)
 
 
+def test_two_arms_need_no_allowance_for_neighbours_and_the_innermost_of_many_does():
+    assert [chance.neighbourhood(2, 1, rounds) for rounds in (1, 2, 5)] == [1.0] * 3
+    # By hand for A B C C B A, r = 0.5: contrast (4 + 1 + 1/16 - 1 - 1/2) / 4, within C 1/2, within A 1 - 1/32.
+    assert chance.neighbourhood(3, 2, 1) >= np.sqrt((3.5625 / 4) / np.sqrt(0.5 * 31 / 32))
+    assert 1.1 < chance.neighbourhood(3, 2, 1) < 1.2 < chance.neighbourhood(5, 4, 1) < 1.5
+    assert chance.neighbourhood(3, 1, 1) == 1.0
+
+
 # -- A against A ---------------------------------------------------------------------------------
 
 
@@ -93,7 +101,8 @@ def logs(noise: Noise, rng: np.random.Generator, arms: int, rounds: int) -> list
     y = np.stack([*columns, *map(np.log, tails)], axis=-1)
     by_round = [y[2 * arms * r : 2 * arms * (r + 1)] for r in range(rounds)]
     of_arm = [np.stack([part[[a, 2 * arms - 1 - a]] for part in by_round]) for a in range(arms)]
-    return [chance.Contrast.of(of_arm[a], of_arm[0]) for a in range(1, arms)]
+    found = [chance.Contrast.of(of_arm[a], of_arm[0]) for a in range(1, arms)]
+    return [c.widened(chance.neighbourhood(arms, a, rounds)) for a, c in enumerate(found, 1)]
 
 
 def claims(noise: Noise, arms: int, rounds: int, comparisons: int = 1000, seed: int = 0) -> float:

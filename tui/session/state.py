@@ -102,6 +102,8 @@ class State:
     marks: list[tuple[float, str]] = field(default_factory=list)
     running: int | None = None  # number of the replay that runs now
     closed: bool = False
+    # Worked out of the above when it was drawn, no part of the fold: (run, baseline, ended runs) -> its sentence.
+    said: dict[tuple[int, ...], str | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def engine(self) -> EngineRecord | None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tui.metrics.window import ratio
+from tui.session.compare import glance
 from tui.session.levers_view import lever_views
 from tui.session.result import paired_ratios
 from tui.session.snapshot import (
@@ -172,9 +173,15 @@ def _method(engine: EngineRecord | None) -> str | None:
 def _row(state: State, run: RunRecord) -> RunView:
     assert run.result is not None
     ratios: dict[str, float | None] = {}
+    verdict = None
     base = state.runs.get(state.baseline) if state.baseline is not None else None
     if base is not None and base is not run and base.result is not None:
         ratios = paired_ratios(run.finished, run.result, base.finished, base.result)
+        ended = (r.number for r in state.runs.values() if r.state == "done")
+        key = (run.number, base.number, *ended)
+        if key not in state.said:
+            state.said[key] = glance.sentence(state, run, base)
+        verdict = state.said[key]
     return RunView(
         number=run.number,
         label=run.label,
@@ -182,4 +189,5 @@ def _row(state: State, run: RunRecord) -> RunView:
         baseline=run.number == state.baseline,
         finished=tuple(run.finished),
         ratios=ratios,
+        verdict=verdict,
     )

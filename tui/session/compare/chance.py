@@ -9,11 +9,12 @@ have variance s2, these are independent, each of variance s2:
 - the contrast, sqrt(rounds) * mean over rounds of (b + b')/2 - (a + a')/2,
 - (a - a')/sqrt(2) and (b - b')/sqrt(2) of each round: A against A,
 - how the rounds' own contrasts differ (Helmert's rows), from two rounds on.
-Drift that is even over a round cancels in the contrast but not in A against A, and noise that changes
-slowly is smaller in the first than in the second: both only make a claim less likely.
+Drift that is even over a round cancels in the contrast but not in A against A: it only makes a claim less
+likely. Noise that changes slowly does so too with two arms; with more, the innermost arm's two replays are
+neighbours and look steadier than they are, for which `neighbourhood` makes up.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import atan, cos, pi, sin, sqrt
 
 import numpy as np
@@ -39,6 +40,9 @@ class Contrast:
         again = [(side[:, 0] - side[:, 1]) / sqrt(2.0) for side in (arm, base)]
         noise = np.concatenate([*again, _helmert(rounds) @ by_round])
         return cls(by_round.sum(axis=0) / sqrt(rounds), noise, rounds)
+
+    def widened(self, factor: float) -> "Contrast":
+        return replace(self, noise=factor * self.noise)
 
     @property
     def df(self) -> int:
@@ -117,6 +121,25 @@ def t_quantile(inside: float, df: int) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if t_within(middle, df) < inside else (low, middle)
     return high
+
+
+def neighbourhood(arms: int, place: int, rounds: int) -> float:
+    """Factor, 1 or more, by which A against A may look too steady for the arm at `place` (baseline 0) of a round.
+
+    Noise that follows an AR(1) with correlation r from replay to replay gives the contrast of a mirrored
+    round and the differences within arms known variances, by their places; r itself is unknown, so the
+    worst one counts. The geometric mean, for it is the small noise that makes false claims.
+    """
+    last = 2 * arms - 1
+    places = (place, last - place, 0, last)
+    apart = np.abs(np.subtract.outer(places, places))
+    weights = np.array([0.5, 0.5, -0.5, -0.5])
+    r = np.linspace(0.0, 0.98, 50)[:, None, None]
+    contrast = weights @ (r**apart) @ weights
+    within = np.stack([1 - r[:, 0, 0] ** (last - 2 * place), 1 - r[:, 0, 0] ** last])
+    logs = rounds * np.log(within).sum(axis=0) + (rounds - 1) * np.log(contrast)
+    seen = np.exp(logs / (3 * rounds - 1))
+    return max(1.0, float(np.sqrt((contrast / seen).max())))
 
 
 def _helmert(size: int) -> Array:

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from tui.traffic.outcome import Outcome, Reuse
+from tui.traffic.tick import Finished
+
+Request = Outcome | Finished
 
 _SHORTEST = 1e-6  # seconds; a time of zero has no logarithm
 
@@ -19,13 +22,13 @@ class Replayed:
     number: int
     arm: str
     round: int
-    ok: Mapping[str, Outcome]
+    ok: Mapping[str, Request]
     result: Mapping[str, Any]
     whole: bool
 
     @classmethod
     def of(
-        cls, number: int, arm: str, round: int, outcomes: Iterable[Outcome], result: Mapping[str, Any], whole: bool
+        cls, number: int, arm: str, round: int, outcomes: Iterable[Request], result: Mapping[str, Any], whole: bool
     ) -> "Replayed":
         return cls(number, arm, round, {o.id: o for o in outcomes if o.status == "ok"}, result, whole)
 

@@ -92,18 +92,23 @@ class _Measured:
 def judge(
     arms: Mapping[str, Pairing | None], splits: Mapping[str, Sequence[str] | None], seed: int
 ) -> dict[str, list[Verdict]]:
-    """arm -> its verdicts. `splits`: name -> ids of its requests, None for all.
+    """arm -> its verdicts; `arms` in the order of a round. `splits`: name -> ids of its requests, None for all.
 
     The verdicts of an arm are corrected together, then the arms among each other.
     """
-    found = {arm: _arm(arm, pairing, splits, seed) for arm, pairing in arms.items()}
+    found = {}
+    for place, (arm, pairing) in enumerate(arms.items(), 1):
+        steady = chance.neighbourhood(len(arms) + 1, place, len(pairing.base)) if pairing else 1.0
+        found[arm] = _arm(arm, pairing, splits, seed, steady)
     smallest = {arm: min(p) for arm, rows in found.items() if (p := [r.p for r in rows if r.p is not None])}
     stepped = dict(zip(smallest, chance.holm(np.array(list(smallest.values()))), strict=True)) if smallest else {}
     factor = {arm: stepped[arm] / smallest[arm] for arm in smallest}
     return {arm: [_worded(row, factor.get(arm, 1.0)) for row in rows] for arm, rows in found.items()}
 
 
-def _arm(arm: str, pairing: Pairing | None, splits: Mapping[str, Sequence[str] | None], seed: int) -> list[Verdict]:
+def _arm(
+    arm: str, pairing: Pairing | None, splits: Mapping[str, Sequence[str] | None], seed: int, steady: float
+) -> list[Verdict]:
     wanted = [(split, metric, ids) for split, ids in splits.items() for metric in _metrics(split)]
     if pairing is None:
         needs = "no replay of it, or of the baseline, has an answer"
@@ -118,7 +123,7 @@ def _arm(arm: str, pairing: Pairing | None, splits: Mapping[str, Sequence[str] |
         else:
             rows.append(replace(one, arm=arm))
     if pairing.mirrored and measured:
-        judged = iter(_against_chance(arm, measured, seed))
+        judged = iter(_against_chance(arm, measured, seed, steady))
         rows = [row if row.word == "too few" else next(judged) for row in rows]
     return rows
 
@@ -169,9 +174,10 @@ def _plain(arm: str, one: _Measured, mirrored: bool) -> Verdict:
     return Verdict(arm, one.metric, one.split, word, one.n, ratio, None, one.level * (ratio - 1), None, None, needs)
 
 
-def _against_chance(arm: str, measured: Sequence[_Measured], seed: int) -> Iterable[Verdict]:
-    found = _contrast([(one.arm, one.base) for one in measured])
-    asked = _contrast([one.means or (one.arm, one.base) for one in measured])
+def _against_chance(arm: str, measured: Sequence[_Measured], seed: int, steady: float) -> Iterable[Verdict]:
+    """`steady`: by how much their places in the round may hide the noise of the arm's replays."""
+    found = _contrast([(one.arm, one.base) for one in measured]).widened(steady)
+    asked = _contrast([one.means or (one.arm, one.base) for one in measured]).widened(steady)
     p = chance.corrected(asked, np.random.default_rng([seed, crc32(arm.encode())]))
     p = np.where(asked.contrast * found.contrast < 0, 1.0, p)  # the requests as a whole went the other way
     width = chance.t_quantile(1 - LEVEL, found.df) * found.error
