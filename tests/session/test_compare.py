@@ -91,6 +91,13 @@ def test_the_same_arm_twice_is_a_against_a(standin_profile):
     assert [arm.name for arm in found.arms] == ["max-num-seqs=64", "max-num-seqs=64 (2)", "max-num-seqs=64 (3)"]
 
 
+def test_a_secret_that_is_varied_is_written_nowhere(standin_profile):
+    profile = profiles.load(str(standin_profile))
+    found = Plan.of(profile, ["raw.store-password=hf_one,hf_two"], 1, 0)
+    assert "hf_" not in json.dumps(found.event(traffic_of(profile)))
+    assert [arm.profile.raw["store-password"] for arm in found.arms] == ["hf_one", "hf_two"]
+
+
 def test_the_estimate_says_what_it_does_not_know(standin_profile):
     profile = profiles.load(str(standin_profile))
     found = Plan.of(profile, ["max-num-seqs=64,32"], 1, 0)

@@ -11,6 +11,7 @@ from tui.engine.lever import Surroundings
 from tui.engine.profile_set import with_settings
 from tui.engine.settings import Profile
 from tui.errors import VtuneError
+from tui.session import secrets
 from tui.session.traffic import Traffic
 from tui.traffic.schedule import parse_pace
 
@@ -53,7 +54,7 @@ class Plan:
         settings = list(product(*choices)) if choices else []
         if len(settings) < 2:
             raise VtuneError("nothing to compare: fewer than two arms", "vary a lever: --vary prefix-caching=on,off")
-        names = _names([" ".join(words) for words in settings])
+        names = _names([" ".join(secrets.settings(words)) for words in settings])
         arms = tuple(Arm(name, words, _profile(profile, words)) for name, words in zip(names, settings, strict=True))
         return cls(tuple(vary), arms, rounds, seed)
 
@@ -68,8 +69,8 @@ class Plan:
     def event(self, traffic: Traffic) -> dict[str, Any]:
         """What the journal keeps: enough to compare again from the session folder alone."""
         return {
-            "vary": list(self.vary),
-            "arms": [{"name": arm.name, "settings": list(arm.settings)} for arm in self.arms],
+            "vary": secrets.settings(self.vary),
+            "arms": [{"name": arm.name, "settings": secrets.settings(arm.settings)} for arm in self.arms],
             "baseline": self.arms[0].name,
             "rounds": self.rounds,
             "order": [arm.name for _, arm in self.replays()],
