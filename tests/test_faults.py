@@ -18,8 +18,8 @@ from tui.engine.inside import kin
 from tui.traffic.replay import read_outcomes
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-names = pytest.mark.parametrize("number", SIGNALS, ids=lambda n: n.name)
 long = pytest.mark.matrix
+EACH = [pytest.param(n, id=n.name, marks=() if n == signal.SIGTERM else long) for n in SIGNALS]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def vtune(tmp_path, standin_profile, slow):
             one.process.wait()
 
 
-@names
+@pytest.mark.parametrize("number", EACH)
 def test_a_signal_while_starting(vtune, number):
     running = vtune("--set", "engine.env.STANDIN_STUCK=start")
     running.starting()
@@ -61,7 +61,7 @@ def test_a_hangup_is_ignored_under_nohup(vtune):
     settled(running.tmp_path, running.folder)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, *(pytest.param(n, marks=long) for n in SIGNALS if n != 15)])
+@pytest.mark.parametrize("number", EACH)
 def test_a_signal_while_a_replay_runs(vtune, number):
     running = vtune()
     running.replaying()
@@ -130,7 +130,8 @@ def test_the_replay_child_is_killed(vtune):
     assert code == 1
 
 
-@pytest.mark.parametrize("who", ["api server", *(pytest.param(w, marks=long) for w in ("engine core", "worker"))])
+@long
+@pytest.mark.parametrize("who", ["api server", "engine core", "worker"])
 def test_a_process_of_the_engine_is_killed(vtune, who):
     running = vtune()
     running.replaying()

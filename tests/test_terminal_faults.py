@@ -69,6 +69,7 @@ def test_ctrl_c_while_starting(open_terminal, standin_profile, tmp_path):
     assert after.closed and after.engine.state == "stopped" and "ending the engine" in terminal.plain
 
 
+@pytest.mark.matrix
 def test_ctrl_c_while_a_replay_runs(replaying, tmp_path):
     replaying.press("\x03")
     assert replaying.wait() == 0
