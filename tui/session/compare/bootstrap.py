@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 DRAWS = 2000
+FEWEST_DRAWS = 400  # with thousands of requests each draw costs, and the ends of the interval hardly move
 INSIDE = (0.025, 0.975)  # a 95 % interval, by percentiles
 _AT_ONCE = 2_000_000  # numbers in memory
+_IN_ALL = 10_000_000
 
 Array = np.ndarray
 
@@ -33,9 +35,10 @@ def centre(logs: Array) -> Array:
     return logs.mean(axis=(-2, -1))
 
 
-def intervals(arm: Array, base: Array, q: float, rng: np.random.Generator, draws: int = DRAWS) -> Intervals:
+def intervals(arm: Array, base: Array, q: float, rng: np.random.Generator, draws: int | None = None) -> Intervals:
     """`arm` and `base`: positive values of the same requests, shaped (rounds, replays, requests)."""
     rounds, replays, requests = base.shape
+    draws = draws or max(FEWEST_DRAWS, min(DRAWS, _IN_ALL // base.size))
     ratios, differences = [], []
     step = max(1, _AT_ONCE // (rounds * replays * requests))
     for begin in range(0, draws, step):
