@@ -23,6 +23,8 @@ async def until(pilot, wanted) -> None:
     while not wanted(pilot.app._newest):
         if pilot.app._newest.engine.state in ("failed", "died"):
             raise SystemExit(str(pilot.app._newest.engine.failure))
+        if not pilot.app.is_running:
+            raise SystemExit("the app has ended")
         await pilot.pause(0.1)
 
 

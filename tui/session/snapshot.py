@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tui.traffic.tick import Finished, InFlight
 
 EngineState = Literal[
-    "none", "starting", "warming", "ready", "stopping", "stopped", "failed", "died", "attached", "unreachable"
+    "none", "starting", "warming", "ready", "parked", "stopping", "stopped", "failed", "died", "attached", "unreachable"
 ]
 Switch = Literal["on", "off", "unknown"]
 Points = tuple[tuple[float, float | None], ...]  # (epoch seconds, value)

@@ -7,6 +7,7 @@ STATES: dict[EngineState, tuple[str, str, str]] = {
     "starting": ("◐", "starting", "$warning"),
     "warming": ("◕", "warming up", "$warning"),
     "ready": ("●", "ready", "$success"),
+    "parked": ("◌", "parked, another comes", "$warning"),  # for a moment, while the next one takes over
     "stopping": ("◑", "stopping", "$warning"),
     "stopped": ("■", "stopped", "$dim"),
     "failed": ("✕", "failed to start", "bold $error"),
@@ -14,5 +15,5 @@ STATES: dict[EngineState, tuple[str, str, str]] = {
     "attached": ("◆", "attached", "$success"),
     "unreachable": ("?", "unreachable", "bold $error"),
 }
-COMING_UP: frozenset[EngineState] = frozenset({"starting", "warming", "stopping"})
+COMING_UP: frozenset[EngineState] = frozenset({"starting", "warming", "parked", "stopping"})
 BROKEN: frozenset[EngineState] = frozenset({"failed", "died", "unreachable"})

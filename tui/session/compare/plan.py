@@ -47,6 +47,8 @@ class Plan:
         """Raises VtuneError for words that are no lever's, fewer than two arms, or no round."""
         if rounds < 1:
             raise VtuneError(f"--rounds {rounds}: not a number of rounds", "give 1 or more")
+        if seed < 0:
+            raise VtuneError(f"--seed {seed}: not a seed", "give 0 or more")
         varied = [parse_vary(words) for words in vary]
         if len({lever for lever, _ in varied}) < len(varied):
             raise VtuneError("a lever is varied twice", "give all its values to one --vary LEVER=A,B,C")

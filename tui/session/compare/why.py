@@ -172,7 +172,8 @@ def _nothing_seen(verdict: Verdict) -> str:
     if verdict.ci is None:
         return ""
     low, high = verdict.ci
-    return f"anything from x{low:.2f} to x{high:.2f} fits" + (f"; {verdict.needs}" if verdict.needs else "")
+    together = "" if low <= 1 <= high else ", but of so many verdicts one shows as much by chance"
+    return f"anything from x{low:.2f} to x{high:.2f} fits{together}" + (f"; {verdict.needs}" if verdict.needs else "")
 
 
 def costs(found: Iterable[Move], verdicts: Iterable[Verdict]) -> list[str]:

@@ -18,8 +18,9 @@ _BY = {"exact": "exact tokens", "characters": "tokens of 4 characters", "hash-id
 class Tally:
     """Everything that one pass over the rows gives, in memory that grows with distinct blocks only."""
 
-    def __init__(self, block_size: int) -> None:
+    def __init__(self, block_size: int, unit: int | None = None) -> None:
         self.block_size = block_size
+        self.unit = unit or block_size
         self.whole = Share()
         self.groups: dict[str | None, Share] = defaultdict(Share)
         self.lengths: list[int] = []
@@ -27,7 +28,7 @@ class Tally:
         self.cache = Endless()
 
     def feed(self, row: Row) -> None:
-        reusable = self.cache.serve(row) * self.block_size
+        reusable = row.reusable(self.cache.serve(row))
         self.whole.add(row, reusable)
         self.groups[row.group].add(row, reusable)
         self.lengths.append(row.tokens)
@@ -45,7 +46,7 @@ def result(
                       "engine": p.kv_tokens == known} for p in pools],
         "groups": _groups(tally), "breaks": [_break(one) for one in (diagnosis.breaks if diagnosis else ())],
         "ceiling_if_all_mended": diagnosis.ceiling if diagnosis and diagnosis.breaks else None,
-        "distinct_tokens": len(tally.cache) * tally.block_size, "notes": list(notes),
+        "distinct_tokens": len(tally.cache) * tally.unit, "notes": list(notes),
     }  # fmt: skip
 
 
@@ -55,8 +56,8 @@ def _groups(tally: Tally) -> list[dict[str, Any]]:
     largest = sorted(tally.groups.items(), key=lambda item: -item[1].prompt_tokens)[:MOST_GROUPS]
     return [
         {"name": name, "requests": share.requests, "prompt_tokens": share.prompt_tokens, "ceiling": share.rate,
-         "shared_prefix_tokens": share.common * tally.block_size if share.requests > 1 else None,
-         "shared_prefix_blocks": share.common if share.requests > 1 else None}
+         "shared_prefix_tokens": share.common * tally.unit if share.requests > 1 else None,
+         "shared_prefix_blocks": share.common * tally.unit // tally.block_size if share.requests > 1 else None}
         for name, share in largest
     ]  # fmt: skip
 

@@ -75,7 +75,7 @@ def _hashed(
     if asked.rewrite is not None:
         raise VtuneError(f"{path} has no text to rewrite", "leave --rewrite out")
     first = next(iter(requests(False)))
-    block = asked.block_size or hashed.source_block(first) or facts.block_size or source.DEFAULT_BLOCK
+    block = asked.block_size or facts.block_size or hashed.fitting(first)
     unknown = 0
 
     def rows() -> Iterator[Row]:
@@ -87,10 +87,12 @@ def _hashed(
             unknown += not request.extra.get("hash_ids")
             yield hashed.row(request, block)
 
-    tally = build.Tally(block)
+    tally = build.Tally(block, hashed.unit(first, block))
     for row in rows():
         tally.feed(row)
     notes = [note for note in notes if note not in source.by_characters().notes]
+    if tally.unit > block:
+        notes.append(f"pools are worked out in the trace's blocks of {tally.unit} tokens")
     if unknown:
         notes.append(f"no prefix information for {unknown} requests: they count as sharing nothing")
     pools = _pools(rows, tally, facts.kv_tokens)
@@ -123,9 +125,8 @@ def _text(
 
 
 def _pools(rows: Callable[[], Iterable[Row]], tally: build.Tally, known: int | None) -> list[capacity.Measured]:
-    block = tally.block_size
-    wanted = capacity.sizes(tally.largest, len(tally.cache), block, known)
-    return capacity.measured(rows(), wanted, block)
+    wanted = capacity.sizes(tally.largest, len(tally.cache), tally.unit, known)
+    return capacity.measured(rows(), wanted, tally.unit)
 
 
 def _is_ids(request: Request) -> bool:

@@ -17,9 +17,9 @@ from tui.errors import Exit, VtuneError
 from tui.session import attach
 from tui.traffic.inspect import characters
 from tui.traffic.inspect.doctor import PROMPT_KEYS, Count
+from tui.traffic.inspect.hashed import DEFAULT_BLOCK
 from tui.traffic.recording import Request
 
-DEFAULT_BLOCK = 16  # vLLM's own, but on a CPU
 CPU_BLOCK = 128
 AT_ONCE = 4
 

@@ -10,6 +10,8 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from tui.traffic.inspect.rows import Row, Share
 
+STEPS = 7  # at most, each at least a doubling
+
 
 class Pool:
     """A pool of `blocks` KV blocks, with the free ones in the order in which they are taken."""
@@ -72,11 +74,10 @@ class Pool:
 class Measured:
     """The hit rate that a pool of `kv_tokens` gives to the rows it is fed."""
 
-    def __init__(self, kv_tokens: int, block_size: int) -> None:
+    def __init__(self, kv_tokens: int, unit: int) -> None:
         self.kv_tokens = kv_tokens
         self.too_long = 0
-        self._pool = Pool(kv_tokens // block_size)
-        self._block_size = block_size
+        self._pool = Pool(kv_tokens // unit)
         self._share = Share()
 
     def serve(self, row: Row) -> None:
@@ -84,28 +85,26 @@ class Measured:
         if hits is None:
             self.too_long += 1
         else:
-            self._share.add(row, hits * self._block_size)
+            self._share.add(row, row.reusable(hits))
 
     @property
     def hit_rate(self) -> float | None:
         return self._share.rate
 
 
-def measured(rows: Iterable[Row], sizes: Sequence[int], block_size: int) -> list[Measured]:
-    """One for each of `sizes` (tokens)."""
-    pools = [Measured(size, block_size) for size in sizes]
+def measured(rows: Iterable[Row], sizes: Sequence[int], unit: int) -> list[Measured]:
+    """One for each of `sizes` (tokens); the rows' blocks have `unit` tokens."""
+    pools = [Measured(size, unit) for size in sizes]
     for one in rows:
         for pool in pools:
             pool.serve(one)
     return pools
 
 
-def sizes(longest: int, distinct: int, block_size: int, known: int | None) -> list[int]:
-    """Pool sizes in tokens that show where reuse is lost: doublings between what the longest request needs
-    and what everything needs, in blocks, and the engine's own where it is `known`."""
-    found = {distinct + 1 + 1}
-    size = max(2, longest + 1)
-    while size < distinct and len(found) < 8:
-        found.add(size)
-        size *= 2
-    return sorted({count * block_size for count in found} | ({known} if known else set()))
+def sizes(longest: int, distinct: int, unit: int, known: int | None) -> list[int]:
+    """Pool sizes in tokens that show where reuse is lost, in even steps of size: from what the longest request
+    needs to what holds everything, both in blocks, and the engine's own where it is `known`."""
+    low, high = max(2, longest + 1), max(distinct, longest) + 1
+    steps = min(STEPS, max(1, (high // low).bit_length() - 1))
+    found = {round(low * (high / low) ** (n / steps)) for n in range(steps + 1)} | {high}
+    return sorted({count * unit for count in found} | ({known} if known else set()))

@@ -3,10 +3,9 @@
 import json
 from dataclasses import dataclass
 
-from tui.traffic.inspect import jsons, mends, passages, patterns
+from tui.traffic.inspect import jsons, mends, passages, patterns, turns
 from tui.traffic.inspect.mends import Mend, Place
 from tui.traffic.inspect.parts import Part, parts
-from tui.traffic.inspect.turns import salt
 from tui.traffic.recording import Request
 
 GAIN = 16  # characters that have to be alike behind it, for a difference to be one of form
@@ -25,7 +24,7 @@ class Finding:
 
 def shared_length(one: Request, other: Request) -> int:
     """Characters that the two have in common from the start, 0 under two salts."""
-    if salt(one) != salt(other):
+    if turns.salt(one) != turns.salt(other):
         return 0
     total = 0
     for a, b in zip(parts(one.body), parts(other.body), strict=False):
@@ -50,9 +49,9 @@ def common(one: str, other: str) -> int:
 
 def find(one: Request, other: Request) -> Finding | None:
     """What keeps `other`, the later one, from reusing more of `one`; None where nothing can be done."""
-    if salt(one) != salt(other):
-        return Finding(mends.DropSalt(), salt(other) or "", salt(one) or "", "cache_salt, the whole prompt")
-    if other.after == one.id and (found := _history(one, other)):
+    if turns.salt(one) != turns.salt(other):
+        return Finding(mends.DropSalt(), turns.salt(other) or "", turns.salt(one) or "", "cache_salt, the whole prompt")
+    if turns.follows(one, other) and (found := _history(one, other)):
         return found
     for a, b in zip(parts(one.body), parts(other.body), strict=False):
         if a == b:

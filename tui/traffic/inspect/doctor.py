@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from tui.traffic.inspect import alike, difference, turns
@@ -13,7 +13,7 @@ from tui.traffic.prefix import Prompt
 from tui.traffic.recording import Request
 
 MOST = 2000  # requests that are compared with each other
-ROUNDS = 4  # a cause may hide behind another
+ROUNDS = 6  # a cause may hide behind another
 MOST_BREAKS = 12
 LEAST_GAIN = 0.0005
 
@@ -70,10 +70,10 @@ class Counted:
         if key not in self._rows:
             self._rows[key] = row(prompt, self.block_size)
         kept = self._rows[key]
-        return Row(request.id, kept.tokens, kept.kept, kept.looked, kept.size, request.group)
+        return replace(kept, id=request.id, group=request.group)
 
     def ceiling(self, requests: Sequence[Request]) -> float:
-        return ceiling(self.rows(requests), self.block_size) or 0.0
+        return ceiling(self.rows(requests)) or 0.0
 
 
 def _key(request: Request) -> bytes:

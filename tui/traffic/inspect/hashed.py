@@ -1,6 +1,6 @@
 """Rows from traces that tell only lengths and hash ids: no token is made up for them."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from hashlib import blake2b
 from typing import Any
 
@@ -8,6 +8,7 @@ from tui.errors import VtuneError
 from tui.traffic.inspect.rows import Row
 from tui.traffic.recording import Request
 
+DEFAULT_BLOCK = 16  # vLLM's own, but on a CPU
 
 def is_hashed(request: Request) -> bool:
     """Whether the source told this request's length instead of its text."""
@@ -25,35 +26,38 @@ def source_block(request: Request) -> int | None:
     return size if isinstance(size, int) and size > 0 else None
 
 
-def row(request: Request, block_size: int) -> Row:
-    """Whole blocks of `block_size` tokens; equal ids in one space are equal tokens.
+def unit(request: Request, block_size: int) -> int:
+    """Tokens that a row's block stands for: the larger of the engine's and the source's."""
+    return max(block_size, source_block(request) or 0)
 
-    Raises VtuneError where the engine's blocks and the source's do not fit into each other.
-    """
+
+def fitting(request: Request) -> int:
+    """The engine's default block size where it fits the source's, else the source's."""
+    step = source_block(request) or DEFAULT_BLOCK
+    return step if step % DEFAULT_BLOCK else DEFAULT_BLOCK
+
+
+def row(request: Request, block_size: int) -> Row:
+    """Equal ids in one space are equal tokens. Raises VtuneError where the two block sizes do not fit."""
     tokens = int(request.extra["prompt_tokens"])
-    ids, step = request.extra.get("hash_ids") or (), source_block(request)
-    if not isinstance(ids, list) or step is None:
-        ids, step = [], block_size
+    ids, step = request.extra.get("hash_ids"), source_block(request) or block_size
     if step % block_size and block_size % step:
         what = f"a block size of {block_size} does not fit the trace's, which is {step}"
         raise VtuneError(what, f"give --block-size {step}, a divisor or a multiple of it")
-    kept = _digests(request, ids, step, tokens, block_size)
-    return Row(request.id, tokens, kept, max(0, (tokens - 1) // block_size), -(-tokens // block_size), request.group)
+    size, most = max(step, block_size), max(0, (tokens - 1) // block_size) * block_size
+    kept = list(_digests(request, ids if isinstance(ids, list) else [], step, tokens, block_size))
+    return Row(request.id, tokens, kept, len(kept), -(-tokens // size), size, most, request.group)
 
 
-def _digests(request: Request, ids: list[Any], step: int, tokens: int, block_size: int) -> list[Hashable]:
-    """One for each whole block; what lies beyond the ids is this request's own."""
-    space = str(request.extra.get("hash_space", ""))
-    known = min(len(ids) * step, tokens)
-    digest = blake2b(space.encode(), digest_size=8).digest()
-    found: list[Hashable] = []
-    for start in range(0, tokens - block_size + 1, block_size):
-        end = start + block_size
+def _digests(request: Request, ids: list[Any], step: int, tokens: int, block_size: int) -> Iterator[Hashable]:
+    """One for each unit with a whole block in it; what lies beyond the ids is this request's own."""
+    size, known = max(step, block_size), min(len(ids) * step, tokens)
+    digest = blake2b(str(request.extra.get("hash_space", "")).encode(), digest_size=8).digest()
+    for start in range(0, tokens - block_size + 1, size):
+        end = min(start + size, tokens)
         if end > known:
-            found += [(request.id, place) for place in range(start, tokens - block_size + 1, block_size)]
-            break
-        if start % step == 0:
-            names = ids[start // step : -(-end // step)]
-            digest = blake2b(digest + repr(names).encode(), digest_size=8).digest()
-        found.append(digest if block_size >= step else (digest, start % step))
-    return found
+            yield (request.id, start)
+            continue
+        names = ids[start // step : -(-end // step)]
+        digest = blake2b(digest + repr(names).encode(), digest_size=8).digest()
+        yield digest

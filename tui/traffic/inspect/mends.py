@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tui.traffic.inspect import edits, jsons, passages, patterns
+from tui.traffic.inspect import edits, jsons, passages, patterns, turns
 from tui.traffic.inspect.parts import Part, parts, text_of
 from tui.traffic.recording import Request
 
@@ -87,10 +87,10 @@ def move(kind: str, place: Place, text: str, span: patterns.Span) -> Move:
     """The mend for a varying part of `text`, recognised by its surroundings in the same line."""
     line = text.rfind("\n", 0, span.start) + 1
     before = text[max(line, span.start - 40) : span.start]
-    behind = text[span.end : span.end + 20].split("\n")[0]
+    behind = text[span.end : span.end + span.behind].split("\n")[0]
     anchor = "^" if span.start - line <= 40 else ""
     value = patterns.KINDS.get(kind, rf"{patterns.WORD}(?:[ _-]{patterns.WORD}){{0,{patterns.WORDS - 1}}}?")
-    tail = f"(?={_escaped(behind)})" if behind else "$"
+    tail = f"(?={_escaped(behind)})" if behind else "$" if text[span.end : span.end + 1] in ("", "\n") else ""
     return Move(kind, place, f"{anchor}{_escaped(before)}(?P<value>{value}){tail}")
 
 
@@ -232,9 +232,12 @@ class KeepHistory:
 
     def apply(self, requests: Sequence[Request]) -> list[Request]:
         done: dict[str, Request] = {}
+        asked: dict[str, str] = {}  # the last question -> the request that asks it
         for request in requests:
-            before = done.get(request.after or "")
+            before = done.get(request.after or turns.before(request, asked) or "")
             done[request.id] = request if before is None else self._restored(before, request)
+            if question := turns.question(request):
+                asked[question] = request.id
         return [done[request.id] for request in requests]
 
     def _restored(self, before: Request, request: Request) -> Request:

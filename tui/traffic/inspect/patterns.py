@@ -13,16 +13,18 @@ _DATE = (
     r"|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})"
 )
 _CLOCK = (
-    r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[AaPp]\.?[Mm]\b\.?)?(?:\s?(?:Z\b|UTC\b|GMT\b|[+-]\d{2}:?\d{2}\b))?"
+    r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[AaPp](?:\.[Mm]\.|[Mm]\b))?(?:\s?(?:Z\b|UTC\b|GMT\b|[+-]\d{2}:?\d{2}\b))?"
 )
+_COMPACT = r"\b20\d{6}T\d{4,6}Z?\b"
 _EPOCH = r"\b1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?\b"
 TIME = (
-    rf"(?:\b{_WEEKDAY},?\s+)?\b{_DATE}(?:(?:T|,?\s+(?:at\s+)?){_CLOCK})?|\b{_CLOCK}|{_EPOCH}"
+    rf"(?:\b{_WEEKDAY},?\s+)?\b{_DATE}(?:(?:T|,?\s+(?:at\s+)?){_CLOCK})?|\b{_CLOCK}|{_COMPACT}|{_EPOCH}"
     rf"|\b{_WEEKDAY}\b"
 )
-# A bare UUID or hash, or a name with one: sess_9f2c1a7b33.
+# A UUID, a hash, a random word of letters and digits, or a name with one: sess_9f2c1a7b33.
 UUID = (
     r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b|\b(?=\w*\d)[0-9a-fA-F]{16,}\b"
+    r"|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}\b|\b(?=\w*\d)(?=\w*[a-z])(?=\w*[A-Z])[A-Za-z0-9]{10,}\b"
     r"|\b[A-Za-z]{2,12}[_-](?=[A-Za-z0-9_-]*\d)[A-Za-z0-9]{8,}\b"
 )
 NUMBER = r"[+-]?\b\d[\d.,]*(?<![.,])|\d+"
@@ -33,6 +35,7 @@ _WORD = re.compile(WORD)
 _GAP = re.compile(r"[ _-]?")
 WORDS = 4  # a name has at most
 RESYNC = 12  # characters that must be the same behind a varying part
+RESYNC_NAME = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class Span:
     start: int
     end: int
     other_end: int
+    behind: int  # characters that are the same behind it, up to 20
 
 
 def varying(one: str, other: str, place: int) -> Span | None:
@@ -50,7 +54,7 @@ def varying(one: str, other: str, place: int) -> Span | None:
     for kind, rule in _RULES.items():
         a, b = _covering(rule, one, place), _covering(rule, other, place)
         if a and b and a[0] == b[0] and _meet(one[a[1] :], other[b[1] :]):
-            return Span(kind, a[0], a[1], b[1])
+            return Span(kind, a[0], a[1], b[1], _same(one[a[1] :], other[b[1] :]))
     return _name(one, other, place)
 
 
@@ -64,11 +68,15 @@ def _covering(rule: re.Pattern[str], text: str, place: int) -> tuple[int, int] |
     return None
 
 
-def _meet(one: str, other: str) -> bool:
+def _same(one: str, other: str, most: int = 20) -> int:
+    pairs = zip(one[:most], other[:most], strict=False)
+    return next((n for n, (x, y) in enumerate(pairs) if x != y), min(len(one), len(other), most))
+
+
+def _meet(one: str, other: str, resync: int = RESYNC) -> bool:
     """Whether two texts go on alike: for a while, to the end of both, or up to a line's end at least."""
-    a, b = one[: RESYNC * 2], other[: RESYNC * 2]
-    same = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    return same >= RESYNC or one == other or (same >= 1 and "\n" in a[: same + 1] and "\n" in b[: same + 1])
+    same = _same(one, other)
+    return same >= resync or one == other or "\n" in one[:same]
 
 
 def _name(one: str, other: str, place: int) -> Span | None:
@@ -80,14 +88,9 @@ def _name(one: str, other: str, place: int) -> Span | None:
         for words in range(max(1, total - WORDS), min(WORDS, total - 1) + 1):
             if words <= len(ends) and total - words <= len(other_ends):
                 end, other_end = ends[words - 1], other_ends[total - words - 1]
-                if end > place - 1 and _goes_on(one[end:], other[other_end:]):
-                    return Span("name", start, end, other_end)
+                if end > place - 1 and _meet(one[end:], other[other_end:], RESYNC_NAME):
+                    return Span("name", start, end, other_end, _same(one[end:], other[other_end:]))
     return None
-
-
-def _goes_on(one: str, other: str) -> bool:
-    a, b = one[:RESYNC], other[:RESYNC]
-    return one == other or (a == b and len(a) == RESYNC)
 
 
 def _word_ends(text: str, start: int) -> list[int]:

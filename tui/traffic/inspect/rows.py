@@ -12,7 +12,8 @@ class Row:
 
     `kept` are the whole blocks that stay after it, of the prompt and of what was generated; the first
     `looked` of them are looked up, for the prompt's last token is always computed. `size` is how many
-    blocks it holds while it runs.
+    blocks it holds while it runs. `most` is what it can reuse at most, in tokens. A trace of hash ids has
+    them for blocks: of `unit` tokens each, of which the engine has several in one.
     """
 
     id: str
@@ -20,7 +21,13 @@ class Row:
     kept: Sequence[Hashable]
     looked: int
     size: int
+    unit: int
+    most: int
     group: str | None = None
+
+    def reusable(self, hits: int) -> int:
+        """Tokens in its first `hits` blocks, as far as they are reused."""
+        return min(hits * self.unit, self.most)
 
 
 def row(prompt: Prompt, block_size: int, group: str | None = None) -> Row:
@@ -28,7 +35,9 @@ def row(prompt: Prompt, block_size: int, group: str | None = None) -> Row:
     # The last token generated is never fed back, so that it has no KV entry.
     held = [*prompt.tokens, *prompt.answer[:-1]]
     kept = block_digests(held, block_size, prompt.cache_salt)
-    return Row(prompt.id, tokens, kept, max(0, (tokens - 1) // block_size), -(-len(held) // block_size), group)
+    looked = max(0, (tokens - 1) // block_size)
+    size = -(-len(held) // block_size)
+    return Row(prompt.id, tokens, kept, looked, size, block_size, looked * block_size, group)
 
 
 @dataclass(slots=True)
@@ -81,9 +90,9 @@ class Endless:
         return len(self._seen)
 
 
-def ceiling(rows: Iterable[Row], block_size: int) -> float | None:
+def ceiling(rows: Iterable[Row]) -> float | None:
     """The highest hit rate of these requests in this order, 0 to 1; None without prompt tokens."""
     cache, share = Endless(), Share()
     for one in rows:
-        share.add(one, cache.serve(one) * block_size)
+        share.add(one, one.reusable(cache.serve(one)))
     return share.rate

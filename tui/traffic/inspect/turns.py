@@ -1,6 +1,6 @@
 """Prompts with what was generated after them: a later turn may reuse the blocks of the answer that it carries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from tui.traffic.inspect.parts import text_of
@@ -8,6 +8,7 @@ from tui.traffic.prefix import Prompt
 from tui.traffic.recording import Request
 
 Tokens = Sequence[Sequence[int]]
+TELLING = 24  # characters of a question by which a conversation is known again
 
 
 def prompts(requests: Sequence[Request], tokens: Tokens, per_token: float | None = None) -> list[Prompt]:
@@ -56,3 +57,33 @@ def _length(before: Request, answer: str | None, per_token: float | None) -> int
     if per_token is None or answer is None:
         return counted
     return -(-len(answer) // int(per_token))
+
+
+def follows(one: Request, other: Request) -> bool:
+    """Whether `other` is a later turn of the conversation of `one`, by its link or by what it repeats."""
+    if other.after is not None:
+        return other.after == one.id
+    asked = question(one)
+    return asked is not None and asked in _earlier_questions(other)
+
+
+def before(request: Request, asked: Mapping[str, str]) -> str | None:
+    """The id of the turn before this one where the recording has no link, from the questions `asked` so far."""
+    return next((asked[text] for text in reversed(_earlier_questions(request)) if text in asked), None)
+
+
+def question(request: Request) -> str | None:
+    """What the request asks last, if it is long enough to be known again."""
+    asked = _questions(request)
+    return asked[-1] if asked and len(asked[-1]) >= TELLING else None
+
+
+def _earlier_questions(request: Request) -> list[str]:
+    return _questions(request)[:-1]
+
+
+def _questions(request: Request) -> list[str]:
+    messages = request.body.get("messages")
+    if not isinstance(messages, list):
+        return []
+    return [text_of(message) for message in messages if isinstance(message, dict) and message.get("role") == "user"]
