@@ -1,6 +1,7 @@
 """The stable address: it follows the engine over restarts, holds while one starts, and says 503 where there is none."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -189,6 +190,25 @@ async def test_a_taken_port_is_refused_in_two_lines_before_an_engine_starts(make
             await session.ready()
     assert f"front-port {port}" in refusal.value.what and f"pid {os.getpid()}" in refusal.value.what
     assert refusal.value.mend and session.state.engine is None
+
+
+async def test_a_restart_by_hand_is_waited_for_too(make, port):
+    session = make()
+    await session.start()
+    await session.ready()
+    seen, over = [], asyncio.Event()
+
+    async def application() -> None:
+        while not over.is_set():
+            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):  # under way when its engine ended
+                seen.append((await once(port))[0])
+
+    work = asyncio.create_task(application())
+    await session.restart()
+    await session.ready()
+    over.set()
+    await work
+    assert set(seen) == {200}
 
 
 async def test_a_front_that_is_killed_is_told_and_comes_back_with_the_engine(make, port):

@@ -74,6 +74,7 @@ class Session:
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._starting: asyncio.Task[None] | None = None
+        self._replacing = False  # an engine is being ended to make room for one that will start
         self._running: asyncio.Task[dict[str, Any]] | None = None
         self._considering: asyncio.Task[None] | None = None
         self._ticker: asyncio.Task[None] | None = None
@@ -147,7 +148,7 @@ class Session:
 
     @property
     def _is_starting(self) -> bool:
-        return self._starting is not None and not self._starting.done()
+        return self._replacing or (self._starting is not None and not self._starting.done())
 
     async def serve(self, profile: Profile) -> None:
         """Serve with `profile` by a new engine; the one that serves is ended first, not parked.
@@ -234,15 +235,18 @@ class Session:
         if self.replaying:
             await self.cancel_replay(running)
             await asyncio.wait([self._running])  # type: ignore[list-item]
-        if self._is_starting:
-            assert self._starting is not None
+        if self._starting is not None and not self._starting.done():
             self._starting.cancel()
             await asyncio.wait([self._starting])
         if self._considering is not None:
             self._considering.cancel()
         self.watch.end()
         if not changes:
-            await self.host.stop()  # started again by hand: what serves may be what is broken
+            self._replacing = True
+            try:
+                await self.host.stop()  # started again by hand: what serves may be what is broken
+            finally:
+                self._replacing = False
         self.profile = profile
         self._starting = self._spawn(self._start_or_roll_back(profile, changes))
 
