@@ -32,6 +32,7 @@ _VALUE_ERROR = re.compile(r"^\s*Value error, (?P<text>.+?)(?: \[type=\w+, input_
 _WRAPPERS = re.compile(
     r"Engine core initialization failed|please check the stack trace above for the root cause|See stack trace \(above\)"
     r"|WorkerProc initialization failed|EngineDeadError|^KeyboardInterrupt|^SystemExit|CancelledError"
+    r"|^RuntimeError: cancelled$"  # what the core's own wait for a killed worker ends with
 )
 
 
