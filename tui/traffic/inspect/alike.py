@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 
 from tui.traffic.inspect.difference import shared_length
@@ -22,11 +22,11 @@ def pairs(requests: Sequence[Request], worth: int) -> Iterator[tuple[Request, Re
     seen: dict[str, deque[int]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
     place = {request.id: number for number, request in enumerate(requests)}
     for number, request in enumerate(requests):
-        pieces = set(_pieces(request))
+        pieces = Counter(_pieces(request))
         scores: dict[int, int] = defaultdict(int)
-        for piece in pieces:
+        for piece, times in pieces.items():
             for earlier in seen[piece]:
-                scores[earlier] += len(piece)
+                scores[earlier] += len(piece) * times
             seen[piece].append(number)
         if request.after in place and place[request.after] < number:
             yield requests[place[request.after]], request

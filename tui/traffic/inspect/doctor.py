@@ -91,20 +91,24 @@ def examine(requests: Sequence[Request], counted: Counted) -> Diagnosis:
     """Find the causes round by round, each time on what the mends so far have made of the requests."""
     found = _found(requests, 3 * counted.block_size)
     base = counted.ceiling(requests)
-    mends = list(found)
-    alone = {mend: counted.ceiling(mend.apply(requests)) for mend in mends}
-    together = counted.ceiling(applied(mends, requests))
-    kept, hidden = [], set()
-    for mend in mends:
-        if alone[mend] - base >= LEAST_GAIN:
-            kept.append(mend)
-        elif together - counted.ceiling(applied([m for m in mends if m != mend], requests)) >= LEAST_GAIN:
-            kept.append(mend)
-            hidden.add(mend)
+    kept = _worthwhile(list(found), requests, counted)
     together = counted.ceiling(mended := applied(kept, requests))
+    alone = {mend: counted.ceiling(mend.apply(requests)) for mend in kept}
+    hidden = {mend for mend in kept if alone[mend] - base < LEAST_GAIN}
     breaks = [_break(mend, found[mend], requests, base, alone[mend], together, mend in hidden) for mend in kept]
     breaks.sort(key=lambda one: (one.with_others, -one.gain))
     return Diagnosis(tuple(breaks), tuple(mended), together if breaks else base)
+
+
+def _worthwhile(mends: list[Mend], requests: Sequence[Request], counted: Counted) -> list[Mend]:
+    """Without those that the others make up for, the last found first."""
+    kept, reached = mends, counted.ceiling(applied(mends, requests))
+    for mend in reversed(mends):
+        fewer = [other for other in kept if other != mend]
+        changed = counted.ceiling(applied(fewer, requests))
+        if reached - changed < LEAST_GAIN:
+            kept, reached = fewer, changed
+    return kept
 
 
 def applied(mends: Iterable[Mend], requests: Sequence[Request]) -> list[Request]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -107,22 +107,23 @@ class SortPassages:
     advice: str = "put passages into a fixed order, those most often retrieved first, not by score"
 
     def apply(self, requests: Sequence[Request]) -> list[Request]:
-        used: Counter[str] = Counter()
-        for request in requests:
-            for part in parts(request.body):
-                found = passages.split(part.text) if self._concerns(part) else None
-                used.update(set(found.keys()) if found else ())
+        found = [split for request in requests for split in self._splits(request)]
+        # One that is out of order shows that labels belong to their passages.
+        numbered = all(split.numbered for split in found)
+        used = Counter(key for split in found for key in set(split.keys(numbered)))
         order = sorted(used, key=lambda key: (-used[key], key))
         rank = {key: number for number, key in enumerate(order)}
-        return [self._sorted(request, rank) for request in requests]
+        return [self._sorted(request, rank, numbered) for request in requests]
 
-    def _concerns(self, part: Part) -> bool:
-        return (part.kind, part.role) == (self.place.kind, self.place.role)
+    def _splits(self, request: Request) -> Iterator[passages.Split]:
+        for part in parts(request.body):
+            if (part.kind, part.role) == (self.place.kind, self.place.role) and (found := passages.split(part.text)):
+                yield found
 
-    def _sorted(self, request: Request, rank: dict[str, int]) -> Request:
+    def _sorted(self, request: Request, rank: dict[str, int], numbered: bool) -> Request:
         def put(text: str) -> str:
             found = passages.split(text)
-            return found.ordered(rank) if found else text
+            return found.ordered(rank, numbered) if found else text
 
         # In every message of the role: a later turn has to carry what the earlier one sent.
         count = len(request.body.get("messages") or ()) if self.place.kind == "message" else 1

@@ -28,18 +28,18 @@ class Split:
     after: str
     numbered: bool  # the labels count the places 1, 2, 3 and say nothing about the passage
 
-    def keys(self) -> list[str]:
-        """What each passage is, whatever its place."""
-        return [body.strip() if self.numbered else f"{label}{body}".strip() for label, body in self.passages]
+    def keys(self, numbered: bool) -> list[str]:
+        """What each passage is, whatever its place; labels count as part of it unless they are `numbered`."""
+        return [body.strip() if numbered else f"{label}{body}".strip() for label, body in self.passages]
 
-    def ordered(self, rank: Mapping[str, int]) -> str:
+    def ordered(self, rank: Mapping[str, int], numbered: bool) -> str:
         """The text with its passages by `rank`; labels that count places stay where they are."""
-        keys = self.keys()
+        keys = self.keys(numbered)
         order = sorted(range(len(keys)), key=lambda n: (rank.get(keys[n], len(rank)), keys[n]))
         ends = [_end(body) for _, body in self.passages]
         pieces = []
         for place, number in enumerate(order):
-            label = self.passages[place if self.numbered else number][0]
+            label = self.passages[place if numbered else number][0]
             body = self.passages[number][1]
             pieces.append(label + body[: len(body) - len(_end(body))] + ends[place])
         return self.before + "".join(pieces) + self.after
@@ -51,11 +51,12 @@ def split(text: str) -> Split | None:
 
 
 def reordered(one: str, other: str) -> bool:
-    """Whether two texts have passages in common that stand at other places."""
+    """Whether two texts that begin alike have passages in common that stand at other places."""
     a, b = split(one), split(other)
-    if a is None or b is None:
+    if a is None or b is None or a.before != b.before:
         return False
-    first, second = a.keys(), b.keys()
+    numbered = a.numbered and b.numbered
+    first, second = a.keys(numbered), b.keys(numbered)
     common = set(first) & set(second)
     if len(common) < FEWEST and not (common and len(first) == len(second) == FEWEST):
         return False

@@ -88,7 +88,8 @@ def _name(one: str, other: str, place: int) -> Span | None:
         for words in range(max(1, total - WORDS), min(WORDS, total - 1) + 1):
             if words <= len(ends) and total - words <= len(other_ends):
                 end, other_end = ends[words - 1], other_ends[total - words - 1]
-                if end > place - 1 and _meet(one[end:], other[other_end:], RESYNC_NAME):
+                named = re.search("[^\\W\\d_]", one[start:end]) and re.search("[^\\W\\d_]", other[start:other_end])
+                if named and _meet(one[end:], other[other_end:], RESYNC_NAME):
                     return Span("name", start, end, other_end, _same(one[end:], other[other_end:]))
     return None
 
