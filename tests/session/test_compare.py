@@ -70,6 +70,12 @@ def test_what_can_not_be_compared_is_refused(standin_profile, vary, what):
         Plan.of(profiles.load(str(standin_profile)), vary, 1, 0)
 
 
+def test_rounds_and_seed_are_numbers_that_can_be(standin_profile):
+    for rounds, seed, what in ((0, 0, "--rounds"), (1, -1, "--seed")):
+        with pytest.raises(VtuneError, match=what):
+            Plan.of(profiles.load(str(standin_profile)), ["max-num-seqs=1,2"], rounds, seed)
+
+
 def test_two_levers_make_every_combination_in_a_mirrored_order(standin_profile):
     profile = profiles.load(str(standin_profile))
     found = Plan.of(profile, ["prefix-caching=on,off", "max-num-seqs=64,32"], 2, 0)
