@@ -175,8 +175,9 @@ def conversation(edit):
         said = [*said, {"role": "user", "content": f"{question(turn)} {STABLE[:200]}"}]
         after = requests[-1].id if requests else None
         requests.append(
-            Request(f"t{turn}", float(turn), "/v1/chat/completions", {"messages": edit(said)}, after=after)
-        )
+            Request(f"t{turn}", float(turn), "/v1/chat/completions", {"messages": edit(said)}, after=after,
+                    reply={"usage": {"completion_tokens": 58}})
+        )  # fmt: skip
         said = [*said, {"role": "assistant", "content": f"{question(turn + 6)} {STABLE[200:400]}"}]
     return requests
 
@@ -222,6 +223,22 @@ def test_a_history_that_was_changed(edit, linked):
     for before, after in zip(found.mended, found.mended[1:]):
         said = before.body["messages"]
         assert after.body["messages"][: len(said)] == said
+
+
+def test_what_is_moved_out_of_the_system_text_is_carried_by_later_turns():
+    def dated(said):
+        return [{**said[0], "content": f"Now: 2026-06-09 10:0{len(said)}\n{STABLE}"}, *said[1:]]
+
+    requests = conversation(dated)
+    found = look(requests)
+    assert kinds(found) == ["time"]
+    for before, after in zip(found.mended, found.mended[1:]):
+        said = before.body["messages"]
+        assert said[-1]["content"].count("Now:") == 1 and after.body["messages"][: len(said)] == said
+    # The answers will be others, and are not counted as cached.
+    assert all(request.reply["prompt_changed"] for request in found.mended)
+    again = [replace(request, reply=requests[0].reply) for request in found.mended]
+    assert ceiling(again) > ceiling(found.mended) == found.ceiling
 
 
 def cut(message, length):

@@ -93,7 +93,7 @@ def examine(requests: Sequence[Request], counted: Counted) -> Diagnosis:
     base = counted.ceiling(requests)
     kept = _worthwhile(list(found), requests, counted)
     together = counted.ceiling(mended := applied(kept, requests))
-    alone = {mend: counted.ceiling(mend.apply(requests)) for mend in kept}
+    alone = {mend: counted.ceiling(applied([mend], requests)) for mend in kept}
     hidden = {mend for mend in kept if alone[mend] - base < LEAST_GAIN}
     breaks = [_break(mend, found[mend], requests, base, alone[mend], together, mend in hidden) for mend in kept]
     breaks.sort(key=lambda one: (one.with_others, -one.gain))
@@ -112,10 +112,18 @@ def _worthwhile(mends: list[Mend], requests: Sequence[Request], counted: Counted
 
 
 def applied(mends: Iterable[Mend], requests: Sequence[Request]) -> list[Request]:
+    """What the mends, one after another, make of the requests. The engine gives other answers to other prompts, so
+    that those which a later turn carries will not be in its cache: the replies are marked."""
     done = list(requests)
     for mend in mends:
         done = mend.apply(done)
-    return done
+    return [_marked(was, new) for was, new in zip(requests, done, strict=True)]
+
+
+def _marked(was: Request, new: Request) -> Request:
+    if was is new or new.reply is None or _key(was) == _key(new):
+        return new
+    return replace(new, reply={**new.reply, turns.CHANGED: True})
 
 
 def _found(requests: Sequence[Request], worth: int) -> dict[Mend, Finding]:

@@ -58,7 +58,11 @@ class Move:
 
     def apply(self, requests: Sequence[Request]) -> list[Request]:
         rule = re.compile(self.rule, re.MULTILINE)
-        return [self._moved(request, rule) for request in requests]
+        moved: dict[str, Request] = {}
+        for request, before in turns.linked(requests):
+            now = self._moved(request, rule)
+            moved[request.id] = now if before is None else _carried(now, request, before, moved[before.id])
+        return [moved[request.id] for request in requests]
 
     def _moved(self, request: Request, rule: re.Pattern[str]) -> Request:
         taken: list[str] = []
@@ -78,6 +82,20 @@ class Move:
 
         changed = edits.text(request, self.place.kind, self.place.index, self.place.role, cut)
         return edits.append(changed, taken[0]) if taken else request
+
+
+def _carried(now: Request, was: Request, before: Request, sent: Request) -> Request:
+    """A later turn carries the earlier messages as they are sent now, where it carried them as they were sent."""
+    old, said, new = (request.body.get("messages") for request in (was, before, sent))
+    messages = now.body.get("messages")
+    if not all(isinstance(part, list) for part in (old, said, new, messages)):
+        return now
+    kept = [part for part in zip(old, said, new, strict=False)]
+    carried = [third if first == second else message
+               for message, (first, second, third) in zip(messages, kept, strict=False)]  # fmt: skip
+    if carried == messages[: len(carried)]:
+        return now
+    return edits.body(now, messages=[*carried, *messages[len(carried) :]])
 
 
 _WORDS = {"time": "time", "uuid": "identifier", "number": "number", "name": "name"}
@@ -233,12 +251,8 @@ class KeepHistory:
 
     def apply(self, requests: Sequence[Request]) -> list[Request]:
         done: dict[str, Request] = {}
-        asked: dict[str, str] = {}  # the last question -> the request that asks it
-        for request in requests:
-            before = done.get(request.after or turns.before(request, asked) or "")
-            done[request.id] = request if before is None else self._restored(before, request)
-            if question := turns.question(request):
-                asked[question] = request.id
+        for request, before in turns.linked(requests):
+            done[request.id] = request if before is None else self._restored(done[before.id], request)
         return [done[request.id] for request in requests]
 
     def _restored(self, before: Request, request: Request) -> Request:

@@ -1,6 +1,6 @@
 """Prompts with what was generated after them: a later turn may reuse the blocks of the answer that it carries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from tui.traffic.inspect.parts import text_of
@@ -8,6 +8,7 @@ from tui.traffic.prefix import Prompt
 from tui.traffic.recording import Request
 
 Tokens = Sequence[Sequence[int]]
+CHANGED = "prompt_changed"  # in a reply: it was given to the prompt before a mend
 TELLING = 24  # characters of a question by which a conversation is known again
 
 
@@ -47,8 +48,10 @@ def _answer(before: Request, request: Request) -> str | None:
 
 
 def _length(before: Request, answer: str | None, per_token: float | None) -> int:
-    """Tokens of the answer that were generated and are carried, 0 where it is not that very answer."""
+    """Tokens of the answer that were generated and are carried, 0 where it is not known to be that very answer."""
     reply = before.reply or {}
+    if not reply or reply.get(CHANGED):
+        return 0
     was = reply.get("text_sha256")
     if answer is not None and was and was != sha256(answer.encode(errors="surrogatepass")).hexdigest():
         return 0
@@ -67,9 +70,18 @@ def follows(one: Request, other: Request) -> bool:
     return asked is not None and asked in _earlier_questions(other)
 
 
-def before(request: Request, asked: Mapping[str, str]) -> str | None:
-    """The id of the turn before this one where the recording has no link, from the questions `asked` so far."""
-    return next((asked[text] for text in reversed(_earlier_questions(request)) if text in asked), None)
+def linked(requests: Sequence[Request]) -> Iterator[tuple[Request, Request | None]]:
+    """Each request with the turn before it, by its link or, where it has none, by a question that it repeats."""
+    seen: dict[str, Request] = {}
+    asked: dict[str, Request] = {}
+    for request in requests:
+        before = seen.get(request.after or "")
+        if before is None and request.after is None:
+            before = next((asked[text] for text in reversed(_earlier_questions(request)) if text in asked), None)
+        yield request, before
+        seen[request.id] = request
+        if text := question(request):
+            asked[text] = request
 
 
 def question(request: Request) -> str | None:
