@@ -7,6 +7,7 @@ from made_prompts import STABLE, ceiling, chat, question
 
 from tui import cli
 from tui.traffic import recording
+from tui.traffic.inspect import characters
 
 HEADER = {"name": "made", "notes": "by hand", "team": "north"}
 
@@ -90,6 +91,11 @@ def test_bad_usage(made, words):
 def test_an_engine_that_is_not_there(made, capsys):
     assert cli.main(["inspect", str(made), "--url", "http://127.0.0.1:9"]) == 3
     assert "mend:" in capsys.readouterr().err
+
+
+def test_equal_characters_are_equal_tokens_whatever_stands_behind_them():
+    plain, accented = characters.of_text("amber birch cedar"), characters.of_text("amber birch c\u00e9dre")
+    assert list(plain[:3]) == list(accented[:3]) and plain[3] != accented[3] and len(plain) == len(accented) == 5
 
 
 def test_token_ids_are_exact_without_any_tokenizer(tmp_path):

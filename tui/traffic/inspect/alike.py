@@ -4,13 +4,14 @@ import json
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from tui.traffic.inspect.difference import shared_length
 from tui.traffic.inspect.parts import parts
 from tui.traffic.recording import Request
 
 REMEMBERED = 48  # earlier requests with a piece of text
-NEAREST = 6
+NEAREST = 4
 _SHORTEST = 12  # characters of a piece
 _ENDS = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=[\]}]),\s*")
 _BLANK = re.compile(r"\s+")
@@ -50,7 +51,10 @@ def _pieces(request: Request) -> Iterator[str]:
         text = part.text
         if part.kind == "tools":
             text = json.dumps(request.body["tools"], sort_keys=True, ensure_ascii=False)
-        for piece in _ENDS.split(text):
-            plain = _BLANK.sub(" ", piece).strip()
-            if len(plain) >= _SHORTEST:
-                yield plain
+        yield from _of_text(text)
+
+
+@lru_cache(maxsize=4096)
+def _of_text(text: str) -> tuple[str, ...]:
+    plain = (_BLANK.sub(" ", piece).strip() for piece in _ENDS.split(text))
+    return tuple(piece for piece in plain if len(piece) >= _SHORTEST)

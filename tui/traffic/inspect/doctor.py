@@ -1,6 +1,7 @@
 """Why prompts that look alike miss, and what each cause costs."""
 
 import json
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -12,7 +13,7 @@ from tui.traffic.inspect.rows import Row, ceiling, row
 from tui.traffic.prefix import Prompt
 from tui.traffic.recording import Request
 
-MOST = 2000  # requests that are compared with each other
+MOST = 1000  # requests that are compared with each other
 ROUNDS = 6  # a cause may hide behind another
 MOST_BREAKS = 12
 LEAST_GAIN = 0.0005
@@ -60,10 +61,11 @@ class Counted:
         keys = [_key(request) for request in requests]
         missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in self._tokens}
         if missing:
-            self._tokens.update(zip(missing, self.count(list(missing.values())), strict=True))
+            found = (array("q", ids) for ids in self.count(list(missing.values())))
+            self._tokens.update(zip(missing, found, strict=True))
         tokens = [self._tokens[key] for key in keys]
-        found = turns.prompts(requests, tokens, self.per_token)
-        return [self._row(prompt, request) for prompt, request in zip(found, requests, strict=True)]
+        prompts = turns.prompts(requests, tokens, self.per_token)
+        return [self._row(prompt, request) for prompt, request in zip(prompts, requests, strict=True)]
 
     def _row(self, prompt: Prompt, request: Request) -> Row:
         key = (id(prompt.tokens), prompt.cache_salt, hash(tuple(prompt.answer)))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 _LABEL = re.compile(
     r"^[ \t]*(?:\[(?:\w+ )?\d+\]|\(\d+\)|\d+[.)](?= )"
@@ -45,6 +46,7 @@ class Split:
         return self.before + "".join(pieces) + self.after
 
 
+@lru_cache(maxsize=4096)
 def split(text: str) -> Split | None:
     """The passages of a text; None where there are none to be told apart."""
     return _labelled(text) or _paragraphs(text)
