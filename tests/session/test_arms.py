@@ -164,7 +164,10 @@ async def test_close_ends_parked_and_started_ahead_engines(make):
     await serve(session, max_num_seqs="64")
     session.set_lever("max-num-seqs", "32")
     await until(session, lambda s: 3 in s.engines and s.engines[3].phases)
-    pids = [pid for engine in session.state.engines.values() for pid in members(engine.url)]
+    async with asyncio.timeout(10):
+        while not all(of_each := [members(engine.url) for engine in session.state.engines.values()]):
+            await asyncio.sleep(0.05)
+    pids = [pid for pids in of_each for pid in pids]
     assert len(pids) >= 3
     await session.close()
     assert not [pid for pid in pids if runs(pid)]

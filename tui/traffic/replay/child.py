@@ -27,6 +27,7 @@ from tui.traffic.replay.spec import ReplaySpec
 from tui.traffic.schedule import Pace, parse_pace
 
 _PR_SET_PDEATHSIG = 1
+_ORDERLY_S = 3
 
 
 def main() -> int:
@@ -51,7 +52,8 @@ def _outlive_nobody() -> None:
     parent = os.getppid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    signal.signal(signal.SIGUSR1, lambda *_: os.getppid() == parent or os._exit(Exit.INTERRUPTED))
+    # The end of the control pipe says the same and lets the run file be ended; only where that fails, the alarm kills.
+    signal.signal(signal.SIGUSR1, lambda *_: os.getppid() == parent or signal.alarm(_ORDERLY_S))
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGUSR1), 0, 0, 0)
         if os.getppid() != parent:
