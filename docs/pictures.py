@@ -43,8 +43,6 @@ async def main() -> None:
         traffic = traffic_of(demo, "rag-handbook", pace="closed:2", limit=REQUESTS)
         app = VtuneApp(LateSession(demo, traffic, Path(folder) / "session"))
         async with app.run_test(size=SIZE) as pilot:
-            await until(pilot, lambda s: len(s.engine.phases) >= 3)
-            await picture(pilot, "starting")
             await until(pilot, lambda s: s.engine.state == "ready")
             await pilot.press("space")
             await until(pilot, lambda s: bool(s.pending))
