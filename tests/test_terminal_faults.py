@@ -116,7 +116,9 @@ def test_kill_9_while_an_arm_is_parked(open_terminal, standin_profile, tmp_path)
     terminal.process.kill()
     terminal.process.wait()
     after = settled(tmp_path, folder.existing()[-1])
-    assert not after.closed and after.engines == before.engines
+    # A last scrape may still have been told; what was known before is all there.
+    known = [{n: (e.state, e.asked, e.applied, e.start_s) for n, e in s.engines.items()} for s in (before, after)]
+    assert not after.closed and known[0] == known[1]
 
 
 @pytest.mark.parametrize("door", [pytest.param("replay", marks=pytest.mark.matrix), "dashboard"])
