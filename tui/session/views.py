@@ -1,6 +1,7 @@
 """The Snapshot of a State: pure, so that a live and a reopened session show the same."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tui.metrics.window import ratio
@@ -131,8 +132,8 @@ def _of_run(base: MetricsView, engine: EngineRecord, run: RunRecord) -> MetricsV
     trace, total, windows = run.trace, run.trace.total, run.trace.windows()
     prefix = _switch(engine, "prefix-caching")
     speculative = _switch(engine, "speculative")
-    return MetricsView(
-        age_s=base.age_s,
+    return replace(
+        base,
         kv_usage=tuple((step.t, step.kv_usage) for step in windows),
         kv_peak=trace.kv_peak,
         prefix_state=prefix,
@@ -146,12 +147,9 @@ def _of_run(base: MetricsView, engine: EngineRecord, run: RunRecord) -> MetricsV
         mean_acceptance_length=total.mean_acceptance_length,
         per_position=total.per_position,
         tokens_per_step=total.tokens_per_step,
-        running=base.running,
-        waiting=base.waiting,
         preemptions=total.preemptions,
         output_tokens_per_s=_rates(windows, "output"),
         prompt_tokens_per_s=_rates(windows, "prompt"),
-        lever_marks=base.lever_marks,
     )
 
 
