@@ -4,13 +4,15 @@
 
 Plain and warm are interleaved, so that a busy machine slows both alike. A figure runs from the moment a restart is
 asked for, while an engine runs that has to make room, to the first token of one fixed 16-token prompt, on the way that
-the app takes; reading back what runs is part of it. The command line is the same in all but for the port.
+the app takes; reading back what runs is part of it. The command line is the same in all but for the port. At the end
+the parked engine's CPU time is counted over ten idle seconds: it must not disturb what runs beside it.
 Writes vtune.restart/1.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -31,6 +33,7 @@ POLICIES = {
     "warm": Policy(warm=True, park=0),
     "parked": Policy(warm=True, park=1),
 }
+IDLE_S = 10.0  # how long a parked engine is watched
 BESIDE = "max-num-seqs=16"  # the arm that one comes back from: its difference costs nothing
 
 
@@ -80,8 +83,21 @@ class Way:
         launch = command.build(self._arm, self._install, health.free_port())
         return (await starters.ready(launch)).import_s if starters else None
 
+    async def parked_cpu_share(self) -> float:
+        """Cores that the parked engine uses while nothing is asked of it; 0.01 is one hundredth of a core."""
+        (parked,) = self._host._lot._arms.values()
+        begun, before = time.monotonic(), sum(map(cpu_s, parked.engine.pids()))
+        await asyncio.sleep(IDLE_S)
+        return round((sum(map(cpu_s, parked.engine.pids())) - before) / (time.monotonic() - begun), 4)
+
     async def close(self) -> None:
         await self._host.close()
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds of a process so far, user and system (fields 14 and 15 of /proc/pid/stat)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def first_token(launch: Launch) -> None:
@@ -107,10 +123,11 @@ async def measure(words: argparse.Namespace) -> dict[str, Any]:
                 for _ in range(words.rounds):
                     await parked.restart(BESIDE, count=False)
                     await parked.restart()
+                share = await parked.parked_cpu_share()
             finally:
                 for way in (plain, warm, parked):
                     await way.close()
-    return report(plain, warm, parked, import_s)
+    return report(plain, warm, parked, import_s) | {"parked_cpu_share": share}
 
 
 def report(plain: Way, warm: Way, parked: Way, import_s: float | None) -> dict[str, Any]:
@@ -150,6 +167,7 @@ def main() -> None:
     for kind, phases in result["phases"].items():
         print(f"{kind}: " + ", ".join(f"{name} {took:.2f} s" for name, took in phases.items()), file=sys.stderr)
     print(f"the starter imports once: {result['starter_import_s']} s", file=sys.stderr)
+    print(f"a parked engine uses {result['parked_cpu_share'] * 100:.1f} % of a core", file=sys.stderr)
 
 
 if __name__ == "__main__":
