@@ -100,16 +100,20 @@ def test_the_bundled_draft_becomes_a_path(tmp_path):
     assert launch.asked["speculative"] == "draft-model:bundled:smollm2-135m-draft:3"
 
 
-MEASURING = ["--enable-prompt-tokens-details", "--enable-per-request-metrics", "--per-request-spec-decode-metrics"]
+MEASURING = [
+    "--enable-prompt-tokens-details", "--enable-per-request-metrics", "--per-request-spec-decode-metrics",
+    "--kv-cache-metrics",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("version", "settings", "present"),
     [
-        ("0.32.0", (), [True, True, False]),  # the last one fails a start without speculation
-        ("0.32.0", ("speculative=ngram",), [True, True, True]),
-        ("0.28.0", ("speculative=ngram",), [True, True, False]),
-        ("0.12.0", ("speculative=ngram",), [True, False, False]),
+        ("0.32.0", (), [True, True, False, True]),  # the third one fails a start without speculation
+        ("0.32.0", ("speculative=ngram",), [True, True, True, True]),
+        ("0.28.0", ("speculative=ngram",), [True, True, False, True]),
+        ("0.12.0", ("speculative=ngram",), [True, False, False, True]),
+        ("0.11.2", (), [True, False, False, False]),
     ],
 )
 def test_measuring_flags_are_left_out_where_the_version_lacks_them(version, settings, present):
@@ -120,7 +124,12 @@ def test_measuring_flags_are_left_out_where_the_version_lacks_them(version, sett
 def test_measuring_flags_follow_the_parser_where_it_was_asked():
     known = flags("max-model-len", "enforce-eager", "enable-prompt-tokens-details")
     argv = built("speculative=ngram", install=CPU.with_flags(known)).argv
-    assert [flag in argv for flag in MEASURING] == [True, False, False]
+    assert [flag in argv for flag in MEASURING] == [True, False, False, False]
+
+
+def test_every_block_is_looked_at_on_a_cpu_and_a_sample_on_a_gpu():
+    assert value(built(), "--kv-cache-metrics-sample") == "1.0"
+    assert "--kv-cache-metrics-sample" not in built(install=H100).argv
 
 
 def test_a_flag_that_this_vllm_lacks_is_refused_with_the_nearest():

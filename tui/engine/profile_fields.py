@@ -23,6 +23,7 @@ _VTUNE_FLAGS = {  # flags of vLLM that vtune writes itself, and the key that ste
     "enable-prompt-tokens-details": "nothing: vtune always asks for them",
     "enable-per-request-metrics": "nothing: vtune always asks for them",
     "per-request-spec-decode-metrics": "nothing: on while speculation is on",
+    "kv-cache-metrics": "nothing: vtune always asks for them",
     "disable-log-stats": "nothing: vtune needs the metrics",
     "config": "the profile itself",
     "headless": "nothing: vtune needs the API server",

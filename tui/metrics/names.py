@@ -61,6 +61,9 @@ METRICS: tuple[Metric, ...] = (
     *_histogram("queue", "request_queue_time_seconds", "time_in_queue_requests"),
     *_histogram("prefill", "request_prefill_time_seconds"),
     *_histogram("decode", "request_decode_time_seconds"),
+    *_histogram("kv_lifetime", "kv_block_lifetime_seconds"),
+    *_histogram("kv_idle", "kv_block_idle_before_evict_seconds"),
+    *_histogram("kv_reuse_gap", "kv_block_reuse_gap_seconds"),
     Metric("cache_config", "info", ("cache_config_info",)),
 )
 

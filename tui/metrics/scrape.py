@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from tui.metrics.counters import Counters
 from tui.metrics.exposition import Exposition
 
 if TYPE_CHECKING:
@@ -12,37 +13,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineSample:
-    """One engine of a server (the label `engine`). None: this vLLM does not say.
-
-    Counters run since the engine's start; tokens, requests or steps. `*_sum_s` are seconds.
-    `itl_count` has one observation per request and step, so with speculation it is not tokens.
-    """
+class EngineSample(Counters):
+    """One engine of a server (the label `engine`): its counters since its start, and its gauges."""
 
     engine: str
     running: int | None = None
     waiting: int | None = None
     kv_usage: float | None = None  # 0..1; cached blocks that nobody uses count as free
-    prefix_queries: int | None = None  # tokens
-    prefix_hits: int | None = None
-    prompt_tokens: int | None = None  # cached ones included
-    prompt_tokens_cached: int | None = None
-    generation_tokens: int | None = None
-    preemptions: int | None = None
-    spec_drafts: int | None = None  # steps that verified a proposal
-    spec_draft_tokens: int | None = None
-    spec_accepted_tokens: int | None = None
-    spec_accepted_per_pos: tuple[int, ...] = ()
-    ttft_sum_s: float | None = None
-    ttft_count: int | None = None
-    itl_sum_s: float | None = None
-    itl_count: int | None = None
-    queue_sum_s: float | None = None
-    queue_count: int | None = None
-    prefill_sum_s: float | None = None
-    prefill_count: int | None = None
-    decode_sum_s: float | None = None
-    decode_count: int | None = None
     cache_config: Mapping[str, str] | None = field(default=None, hash=False)  # labels of cache_config_info
 
     def to_json(self) -> dict[str, Any]:
@@ -88,7 +65,13 @@ class Scrape:
     @property
     def kv_usage(self) -> float | None:
         """Usage of the fullest engine, 0..1: a sum or mean over engines would hide a full one."""
-        return max((e.kv_usage for e in self.engines if e.kv_usage is not None), default=None)
+        return self.hottest.kv_usage if self.hottest else None
+
+    @property
+    def hottest(self) -> EngineSample | None:
+        """The engine whose KV pool is fullest; None where none tells."""
+        known = [e for e in self.engines if e.kv_usage is not None]
+        return max(known, key=lambda e: e.kv_usage or 0.0, default=None)
 
     @property
     def cache_config(self) -> Mapping[str, str]:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
+from tui.metrics.counters import Counters
 from tui.metrics.names import COUNTERS
 from tui.metrics.scrape import EngineSample, Scrape
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Window(Counters):
     """Sums over all engines between the first and the last scrape; None where a counter is not told.
 
     A restart sets counters back to zero; what was counted since then is kept, what the last
@@ -18,26 +19,6 @@ class Window:
     """
 
     seconds: float = 0.0
-    prefix_queries: int | None = None
-    prefix_hits: int | None = None
-    prompt_tokens: int | None = None
-    prompt_tokens_cached: int | None = None
-    generation_tokens: int | None = None
-    preemptions: int | None = None
-    spec_drafts: int | None = None
-    spec_draft_tokens: int | None = None
-    spec_accepted_tokens: int | None = None
-    spec_accepted_per_pos: tuple[int, ...] = ()
-    ttft_sum_s: float | None = None
-    ttft_count: int | None = None
-    itl_sum_s: float | None = None
-    itl_count: int | None = None
-    queue_sum_s: float | None = None
-    queue_count: int | None = None
-    prefill_sum_s: float | None = None
-    prefill_count: int | None = None
-    decode_sum_s: float | None = None
-    decode_count: int | None = None
     restarts: int = 0
 
     @classmethod
@@ -97,6 +78,21 @@ class Window:
         if self.itl_count is None or self.ttft_count is None:
             return None
         return ratio(self.generation_tokens, self.itl_count + self.ttft_count)
+
+    @property
+    def kv_lifetime_s(self) -> float | None:
+        """Mean seconds from a KV block's being taken to its being taken for something else."""
+        return ratio(self.kv_lifetime_sum_s, self.kv_lifetime_count)
+
+    @property
+    def kv_idle_s(self) -> float | None:
+        """Mean seconds since a prompt last asked for a block, when it was taken for something else."""
+        return ratio(self.kv_idle_sum_s, self.kv_idle_count)
+
+    @property
+    def kv_reuse_gap_s(self) -> float | None:
+        """Mean seconds between two prompts that hit the same block."""
+        return ratio(self.kv_reuse_gap_sum_s, self.kv_reuse_gap_count)
 
     @property
     def output_tokens_per_s(self) -> float | None:
