@@ -98,6 +98,7 @@ class State:
     pending: dict[str, str] = field(default_factory=dict)
     baseline: int | None = None
     comparison: dict[str, Any] | None = None  # what is compared: arms, order, seed; run n is the nth of the order
+    checks: list[dict[str, Any]] = field(default_factory=list)  # what its engines were asked about the answers
     notices: list[dict[str, Any]] = field(default_factory=list)
     marks: list[tuple[float, str]] = field(default_factory=list)
     running: int | None = None  # number of the replay that runs now
@@ -308,6 +309,10 @@ def _comparison(state: State, event: Event) -> None:
     state.comparison = {k: v for k, v in event.items() if k not in ("e", "t")}
 
 
+def _check(state: State, event: Event) -> None:
+    state.checks.append({k: v for k, v in event.items() if k not in ("e", "t")})
+
+
 def _notice(state: State, event: Event) -> None:
     state.notices.append({"at": event["t"], "level": event["level"], "what": event["what"], "mend": event.get("mend")})
     del state.notices[:-200]
@@ -337,6 +342,7 @@ _HANDLERS = {
     "undo": _undo,
     "baseline": _baseline,
     "comparison": _comparison,
+    "check": _check,
     "notice": _notice,
     "close": _close,
 }
