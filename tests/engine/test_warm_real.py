@@ -95,6 +95,7 @@ def footprint(keeper: Keeper, starter: int) -> dict[str, int]:
 
 
 @pytest.mark.matrix
+@pytest.mark.timeout(5400)
 async def test_many_warm_launches_neither_hang_nor_pile_up(
     real_launch: Callable[..., Launch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
