@@ -24,13 +24,14 @@ class Step:
     accepted: int
     output: int
     prompt: int
+    steps: int = 0  # of all requests together: ITL and TTFT observations
 
     def __add__(self, later: "Step") -> "Step":
         usage = [u for u in (self.kv_usage, later.kv_usage) if u is not None]
         return Step(
             later.t, self.seconds + later.seconds, max(usage, default=None), self.queries + later.queries,
             self.hits + later.hits, self.drafted + later.drafted, self.accepted + later.accepted,
-            self.output + later.output, self.prompt + later.prompt,
+            self.output + later.output, self.prompt + later.prompt, self.steps + later.steps,
         )  # fmt: skip
 
 
@@ -59,7 +60,7 @@ class Trace:
             Step(
                 scrape.t, window.seconds, usage, window.prefix_queries or 0, window.prefix_hits or 0,
                 window.spec_draft_tokens or 0, window.spec_accepted_tokens or 0, window.generation_tokens or 0,
-                window.prompt_tokens or 0,
+                window.prompt_tokens or 0, (window.itl_count or 0) + (window.ttft_count or 0),
             )
         )  # fmt: skip
         if len(self.steps) >= MOST:

@@ -26,6 +26,9 @@ class Finished:
     cached_tokens: int | None = None
     output_tokens: int | None = None
     error_kind: str | None = None
+    due_s: float | None = None
+    sent_s: float | None = None
+    queue_s: float | None = None  # in the engine, as it reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Tick:
     output_tokens: int  # of the requests that ended, from usage
     max_lag_s: float  # largest send lag so far
     dropped: int  # ticks dropped so far
+    paused: bool = False
+    next_due_s: float | None = None  # nothing is in flight, and this is when the next request is due; None: not so
     finished: tuple[Finished, ...] = ()
     in_flight: tuple[InFlight, ...] = ()  # at most 256, the oldest
 
