@@ -1,7 +1,6 @@
 """Time to first token: how it is spread, cold apart from warm, this run over the baseline."""
 
 from dataclasses import dataclass
-from math import ceil
 
 from textual.content import Content
 
@@ -9,12 +8,10 @@ from tui.session.snapshot import Snapshot
 from tui.traffic.outcome import REUSES
 from tui.traffic.tick import Finished
 from tui.widgets import figures
-from tui.widgets.histogram import LogAxis, p95, quantile
+from tui.widgets.histogram import p95, quantile
 from tui.widgets.look import GLYPHS
 from tui.widgets.panel import Panel, flow, told, words
-from tui.widgets.plot import GUTTER, Frame, Series, draw
-
-Times = tuple[float, ...]  # sorted, seconds
+from tui.widgets.ttft_plot import Times, histogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ class Ttft(Panel):
         room = height - len(legend)
         if room < 4:
             return legend[:height]
-        return [*_histogram(view, width, room), *legend]
+        return [*histogram(view.classes, view.baseline, width, room), *legend]
 
 
 def _legend(view: View, width: int) -> list[Content]:
@@ -98,68 +95,3 @@ def _row(glyph: str, name: str, times: Times, style: str, width: int) -> Content
     if width < 38:
         return words(head, (f"{len(times):>4} ", "$dim"), p50, ("/", "$dim"), f"{high:<5}")
     return words(head, (f"{len(times):>4}   p50", "$dim"), p50, ("  p95", "$dim"), f"{high:>6}", (" s", "$dim"))
-
-
-def _histogram(view: View, width: int, height: int) -> list[Content]:
-    everything = [time for _, times in view.classes for time in times] + list(view.baseline)
-    axis = LogAxis.around(everything, width - GUTTER)
-    step = 1 if view.n >= 400 else 2 if view.n >= 80 else 3
-    rows = height - 1  # the ticks below
-    stacks = [(reuse, axis.counts(times, step)) for reuse, times in view.classes]
-    base = axis.counts(view.baseline, step) if view.baseline else []
-    totals = [sum(column) for column in zip(*(counts for _, counts in stacks), strict=True)]
-    top = _round_up(max((*totals, *base)))
-    bars = rows - 1  # the marks above
-    series = [
-        *_bars(stacks, bars / top, step, axis.columns),
-        *_outline(base, bars / top, step, axis.columns),
-        *_marks(view, axis, rows),
-    ]
-    y_ticks = [(bars * share, f"{round(top * share):>{GUTTER - 1}} ") for share in (0.5, 1)]
-    frame = Frame((0, axis.columns - 1), (1, rows), axis.ticks(), tuple(y_ticks if bars > 3 else y_ticks[1:]))
-    return draw(width, height, frame, series)
-
-
-def _round_up(most: int) -> int:
-    step = 1 if most <= 10 else 2 if most <= 20 else 5 if most <= 50 else 10 ** max(1, len(str(most)) - 2) * 5
-    return max(2, ceil(most / step) * step)
-
-
-def _columns(index: int, step: int, columns: int) -> range:
-    """The cells of bin `index`; wide bins leave one cell free, so that they read as bars."""
-    return range(index * step, min(columns, (index + 1) * step - (step > 2)))
-
-
-def _bars(stacks: list[tuple[str, list[int]]], scale: float, step: int, columns: int) -> list[Series]:
-    """Stacked stems; the whole stack first, the lower parts painted over it."""
-    series, below = [], [0] * len(stacks[0][1])
-    for reuse, counts in stacks[::-1]:
-        below = [low + count for low, count in zip(below, counts, strict=True)]
-        points = tuple(
-            (float(x), float(max(1, round(total * scale))))
-            for index, (total, count) in enumerate(zip(below, counts, strict=True))
-            if count
-            for x in _columns(index, step, columns)
-        )
-        series.append(Series(points, reuse, GLYPHS[reuse], "stems"))
-    return series[::-1]
-
-
-def _outline(base: list[int], scale: float, step: int, columns: int) -> list[Series]:
-    points = tuple(
-        (float(x), float(max(1, round(count * scale))))
-        for index, count in enumerate(base)
-        if count
-        for x in _columns(index, step, columns)
-    )
-    return [Series(points, "baseline", "┄", "points")] if points else []
-
-
-def _marks(view: View, axis: LogAxis, top: int) -> list[Series]:
-    """▾ at the p50 and ▿ at the p95 of each class, in its colour."""
-    series = []
-    for reuse, times in view.classes:
-        for glyph, value in (("▿", p95(times)), ("▾", quantile(times, 0.5))):
-            if value is not None:
-                series.append(Series(((float(axis.column(value)), float(top)),), reuse, glyph, "points"))
-    return series
