@@ -82,6 +82,7 @@ class RunRecord:
     memory: list[tuple[float, int]] = field(default_factory=list)
     gpu_memory: list[tuple[float, int]] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)  # the whole run event
+    reuse: dict[str, Any] = field(default_factory=dict)  # what became of its prompts' blocks, see session/reuse
     end: dict[str, Any] | None = None
     result: dict[str, Any] | None = None
 
@@ -91,6 +92,7 @@ class State:
     header: Event = field(default_factory=dict)
     profile: dict[str, Any] = field(default_factory=dict)
     recording: dict[str, Any] = field(default_factory=dict)
+    recorder: dict[str, Any] = field(default_factory=dict)  # of the newest start: url, path, counts, state
     engines: dict[int, EngineRecord] = field(default_factory=dict)
     serving: int | None = None  # number of the engine that serves, or is to
     refused: dict[str, tuple[str, str]] = field(default_factory=dict)  # lever -> value that did not start, and why
@@ -99,6 +101,7 @@ class State:
     baseline: int | None = None
     comparison: dict[str, Any] | None = None  # what is compared: arms, order, seed; run n is the nth of the order
     checks: list[dict[str, Any]] = field(default_factory=list)  # what its engines were asked about the answers
+    lab: dict[str, Any] | None = None  # which experiment the comparison is: study, scale, control
     notices: list[dict[str, Any]] = field(default_factory=list)
     marks: list[tuple[float, str]] = field(default_factory=list)
     running: int | None = None  # number of the replay that runs now
@@ -129,6 +132,11 @@ def _profile(state: State, event: Event) -> None:
 
 def _recording(state: State, event: Event) -> None:
     state.recording = {k: v for k, v in event.items() if k not in ("e", "t")}
+
+
+def _recorder(state: State, event: Event) -> None:
+    before = {"since": event["t"]} if event.get("state") == "on" else state.recorder
+    state.recorder = {**before, **{k: v for k, v in event.items() if k not in ("e", "t")}}
 
 
 def _launch(state: State, event: Event) -> None:
@@ -269,6 +277,10 @@ def _scrape(state: State, event: Event) -> None:
         run.trace.add(scrape)
 
 
+def _reuse(state: State, event: Event) -> None:
+    state.runs[event["n"]].reuse = event["d"]
+
+
 def _memory(state: State, event: Event) -> None:
     engine = state.engines[event["n"]]
     engine.memory_bytes, engine.gpu_bytes = event["bytes"], event.get("gpu")
@@ -313,6 +325,10 @@ def _check(state: State, event: Event) -> None:
     state.checks.append({k: v for k, v in event.items() if k not in ("e", "t")})
 
 
+def _lab(state: State, event: Event) -> None:
+    state.lab = {k: v for k, v in event.items() if k not in ("e", "t")}
+
+
 def _notice(state: State, event: Event) -> None:
     state.notices.append({"at": event["t"], "level": event["level"], "what": event["what"], "mend": event.get("mend")})
     del state.notices[:-200]
@@ -325,6 +341,7 @@ def _close(state: State, event: Event) -> None:
 _HANDLERS = {
     "profile": _profile,
     "recording": _recording,
+    "recorder": _recorder,
     "launch": _launch,
     "use": _use,
     "refused": _refused,
@@ -337,11 +354,13 @@ _HANDLERS = {
     "tick": _tick,
     "scrape": _scrape,
     "memory": _memory,
+    "reuse": _reuse,
     "run-end": _run_end,
     "lever": _lever,
     "undo": _undo,
     "baseline": _baseline,
     "comparison": _comparison,
+    "lab": _lab,
     "check": _check,
     "notice": _notice,
     "close": _close,
@@ -355,6 +374,14 @@ def describe_change(before: dict[str, str], after: dict[str, str]) -> str:
     """
     names = [name for name in dict.fromkeys((*after, *before)) if name != PINNED]
     return ", ".join(f"{name} {after.get(name, 'unset')}" for name in names if before.get(name) != after.get(name))
+
+
+def change_since(before: RunRecord, state: State) -> str:
+    """What a run made now changes against the run `before`, as its label."""
+    changes = [describe_change(state.engines[before.engine].asked, state.asked)]
+    if before.recording.get("sha256") != state.recording.get("sha256"):
+        changes.append(f"recording {state.recording.get('name')}")
+    return ", ".join(filter(None, changes)) or "same again"
 
 
 def fold(header: Event, events: Iterable[Event]) -> State:
