@@ -69,6 +69,18 @@ class FakeControls:
     async def restart(self) -> None:
         self._note("restart")
 
+    async def end_engine(self) -> None:
+        self._note("end_engine")
+
+    async def use_recording(self, ref: str) -> None:
+        self._note("use_recording", ref)
+
+    async def record(self, port: int) -> None:
+        self._note("record", port)
+
+    async def stop_recording(self) -> None:
+        self._note("stop_recording")
+
     async def close(self) -> None:
         self._note("close")
 

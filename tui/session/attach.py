@@ -1,5 +1,7 @@
 """An engine that vtune does not own, found by its URL."""
 
+import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     import httpx
 
 API_KEY = "VTUNE_API_KEY"  # the environment variable that may hold the key; it is stored nowhere
+RETRY_S = 3.0
 
 
 async def find(client: "httpx.AsyncClient", url: str) -> Launch:
@@ -42,6 +45,18 @@ async def find(client: "httpx.AsyncClient", url: str) -> Launch:
     parts = urlsplit(base)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     return Launch((), {}, "", parts.hostname or "", port, base, str(model), "", {})
+
+
+async def wait(client: "httpx.AsyncClient", url: str, unreachable: Callable[[str, VtuneError], None] | None) -> Launch:
+    """`find`, tried again while nobody answers, each time told to `unreachable`; once where that is None."""
+    while True:
+        try:
+            return await find(client, url)
+        except VtuneError as error:
+            if unreachable is None or error.code is not Exit.ENGINE:
+                raise
+            unreachable(url, error)
+        await asyncio.sleep(RETRY_S)
 
 
 def profile(url: str) -> Profile:

@@ -40,5 +40,17 @@ class Controls(Protocol):
     async def restart(self) -> None:
         """Start the engine again with the levers as asked (after a failure, or by hand)."""
 
+    async def end_engine(self) -> None:
+        """End the engine, and parked ones; `restart` starts one again."""
+
+    async def use_recording(self, ref: str) -> None:
+        """Replay another recording, a path or a name, from the next replay on."""
+
+    async def record(self, port: int) -> None:
+        """Put the recorder in front of the engine, at loopback `port` (0: a free one)."""
+
+    async def stop_recording(self) -> None:
+        """End the recorder; what it kept is replayed next."""
+
     async def close(self) -> None:
         """End replay and engine, close the journal."""

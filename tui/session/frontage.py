@@ -18,6 +18,11 @@ class Frontage:
     def pid(self) -> int | None:
         return self._front.pid if self._front is not None else None
 
+    @property
+    def url(self) -> str | None:
+        """The stable address; None while there is none."""
+        return self._front.url if self._front is not None else None
+
     async def open(self, port: int | None) -> None:
         """Listen at `port`, where it does not yet. Raises VtuneError when it is taken."""
         if port is None or self._front is not None:

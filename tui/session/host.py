@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import httpx
 
 from tui.engine import applied as read_back
-from tui.engine import health, startup
+from tui.engine import health, kv_size, startup
 from tui.engine.applied import Applied
 from tui.engine.keeper import Keeper
 from tui.engine.launch import Launch
@@ -124,6 +124,9 @@ class Host:
                    env=_told(launch.env), python=launch.python, url=launch.url, model=launch.model,
                    asked=launch.asked, log=log.name, start_kind=kind,
                    estimate_s=round(sum(known.values()), 1) if known else None)  # fmt: skip
+        for text in launch.warnings:
+            self._emit("warning", n=number, text=text)
+            self._emit("notice", level="warning", what=text, mend=None)
         engine = Engine(launch, keeper, log, lambda event: self._hear(number, event), warm=warm)
         try:
             if in_use := await self._gpu.room(launch):
@@ -155,6 +158,7 @@ class Host:
         self._emit("applied", n=number, levers=dict(applied.levers), mismatches=list(applied.mismatches),
                    vllm=applied.vllm, model=applied.model, device=applied.device, block_size=applied.block_size,
                    kv_cache_tokens=applied.kv_cache_tokens, max_model_len=applied.max_model_len,
+                   engines=applied.engines, kv_bytes=kv_size.of_launch(launch),
                    warnings=list(applied.warnings))  # fmt: skip
         return applied
 
@@ -256,6 +260,13 @@ class Host:
             arm, self.arm = self.arm, None
             await self._end(arm)
 
+    async def stop_all(self) -> None:
+        """End the engine that serves, one that starts in the background and those that are parked."""
+        await self.drop_ahead()
+        await self.stop()
+        while (arm := self._lot.surplus(0)) is not None:
+            await self._end(arm)
+
     async def _end(self, arm: Arm) -> None:
         self._emit("engine", n=arm.number, state="stopping")
         self._gpu.ending(arm)
@@ -265,10 +276,7 @@ class Host:
     async def close(self) -> None:
         """End every engine, then the starters and their keeper."""
         try:
-            await self.drop_ahead()
-            await self.stop()
-            while (arm := self._lot.surplus(0)) is not None:
-                await self._end(arm)
+            await self.stop_all()
             await self._gpu.close()
         finally:
             for task in self._deaths:

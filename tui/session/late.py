@@ -72,6 +72,18 @@ class LateSession:
     async def restart(self) -> None:
         await self._open.restart()
 
+    async def end_engine(self) -> None:
+        await self._open.end_engine()
+
+    async def use_recording(self, ref: str) -> None:
+        await self._open.use_recording(ref)
+
+    async def record(self, port: int) -> None:
+        await self._open.record(port)
+
+    async def stop_recording(self) -> None:
+        await self._open.stop_recording()
+
     async def close(self) -> None:
         self._closed = True
         if self._session is not None:

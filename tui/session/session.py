@@ -16,27 +16,27 @@ from typing import Any, Literal
 import httpx
 
 from tui import paths
-from tui.engine import command, flags, health, install, levers, model_make
-from tui.engine.launch import Launch
+from tui.engine import levers
 from tui.engine.lever import Surroundings
-from tui.engine.process import EngineFailed
 from tui.engine.profile_set import with_settings
 from tui.engine.settings import Profile
-from tui.errors import Exit, VtuneError
+from tui.errors import VtuneError
 from tui.session import attach as attached
 from tui.session import secrets, views
 from tui.session.folder import header, new_folder
 from tui.session.frontage import Frontage
 from tui.session.host import Host, Policy
 from tui.session.journal import Journal
+from tui.session.launching import launch_of, switch
+from tui.session.recorder import EngineRecorder
 from tui.session.runner import Runner
 from tui.session.snapshot import Snapshot
-from tui.session.state import State, describe_change
+from tui.session.state import State, change_since
 from tui.session.traffic import Traffic, traffic_of
 from tui.session.watch import Watch
+from tui.traffic import recording as recordings
 
 TICK_S = 0.25
-RETRY_S = 3.0
 HEAD_START_AFTER_S = 0.4  # two toggles in a row start one engine
 
 
@@ -68,6 +68,7 @@ class Session:
         policy = Policy(warm=profile.engine.warm, park=profile.engine.park)
         self.host = Host(self.emit, self.folder, self._client, policy)
         self.front = Frontage(self.notice)
+        self.recorder = EngineRecorder(self.emit, self.notice, self.front, self.use_recording)
         self.watch = Watch(self.emit, self.state, self._client, self.host)
         self.runner = Runner(self.emit, self.state, self.folder, self._client, self.host, self.watch.scrape_now)
         self._listeners: list[Callable[[Snapshot], None]] = []
@@ -83,14 +84,17 @@ class Session:
         self._open(asked)
 
     def _open(self, asked: dict[str, str]) -> None:
-        profile, traffic = self.profile, self.traffic
+        profile = self.profile
         self.emit("profile", name=profile.name, path=str(profile.path or ""), text=secrets.yaml(profile.source_text),
                   model=profile.engine.model, levers=asked, settings=secrets.settings(profile.settings),
                   attach=self._attach,
                   targets=[asdict(target) for target in profile.targets])  # fmt: skip
-        self.emit("recording", name=traffic.recording.name, sha256=traffic.recording.sha256,
-                  requests=len(traffic.recording.requests), path=str(traffic.recording.path),
-                  pace=traffic.pace, speed=traffic.speed)  # fmt: skip
+        self._tell_recording()
+
+    def _tell_recording(self) -> None:
+        found, traffic = self.traffic.recording, self.traffic
+        self.emit("recording", name=found.name, sha256=found.sha256, requests=len(found.requests),
+                  path=str(found.path), pace=traffic.pace, speed=traffic.speed)  # fmt: skip
 
     # -- journal and snapshots --------------------------------------------------
 
@@ -165,40 +169,19 @@ class Session:
 
     async def _start(self, profile: Profile) -> None:
         if self._attach is not None:
-            await self._take(self._attach)
+            told = self.host.unreachable if self._patient else None
+            await self.host.attach(await attached.wait(self._client, self._attach, told))
         else:
             await self.front.open(profile.engine.front_port)
-            await self._switch(profile)
+            await switch(self.host, profile, self._say())
             self._good = profile
         self.watch.begin()
         self.emit("engine", n=self.host.number, state="attached" if self._attach else "ready")
-
-    async def _switch(self, profile: Profile) -> None:
-        launch = await asyncio.to_thread(_launch_of, profile, self._say())
-        try:
-            await self.host.switch(launch, profile.name)
-        except EngineFailed as error:
-            # Between finding the port free and binding it, somebody else may have taken it.
-            if error.diagnosis.cause != "port-taken" or profile.engine.port is not None:
-                raise
-            await self.host.switch(await asyncio.to_thread(_launch_of, profile, self._say()), profile.name)
 
     def _say(self) -> Callable[[str], None]:
         """Tells a line from any thread."""
         loop = asyncio.get_running_loop()
         return lambda line: loop.call_soon_threadsafe(self.notice, "info", line) and None
-
-    async def _take(self, url: str) -> None:
-        while True:
-            try:
-                launch = await attached.find(self._client, url)
-                break
-            except VtuneError as error:
-                if not self._patient or error.code is not Exit.ENGINE:
-                    raise
-                self.host.unreachable(url, error)
-            await asyncio.sleep(RETRY_S)
-        await self.host.attach(launch)
 
     def set_lever(self, name: str, value: str) -> None:
         self._owned("change a lever")
@@ -232,6 +215,24 @@ class Session:
         await self._replace(self.profile, "cancel", {})
 
     async def _replace(self, profile: Profile, running: Literal["drain", "cancel"], changes: dict[str, str]) -> None:
+        await self._let_go(running)
+        if not changes:
+            self._replacing = True
+            try:
+                await self.host.stop()  # started again by hand: what serves may be what is broken
+            finally:
+                self._replacing = False
+        self.profile = profile
+        self._starting = self._spawn(self._start_or_roll_back(profile, changes))
+
+    async def end_engine(self) -> None:
+        """End the engine and those that are parked; `restart` starts one again."""
+        self._owned("end the engine")
+        await self._let_go("cancel")
+        await self.host.stop_all()
+
+    async def _let_go(self, running: Literal["drain", "cancel"]) -> None:
+        """End what uses the engine, or starts one; a running replay as told."""
         if self.replaying:
             await self.cancel_replay(running)
             await asyncio.wait([self._running])  # type: ignore[list-item]
@@ -241,14 +242,6 @@ class Session:
         if self._considering is not None:
             self._considering.cancel()
         self.watch.end()
-        if not changes:
-            self._replacing = True
-            try:
-                await self.host.stop()  # started again by hand: what serves may be what is broken
-            finally:
-                self._replacing = False
-        self.profile = profile
-        self._starting = self._spawn(self._start_or_roll_back(profile, changes))
 
     async def _start_or_roll_back(self, profile: Profile, changes: dict[str, str]) -> None:
         good = self._good
@@ -284,7 +277,7 @@ class Session:
             await self.host.drop_ahead()
         elif engine is not None and engine.state == "ready":
             profile = self._pending_profile()
-            launch = await asyncio.to_thread(_launch_of, profile, self._say())
+            launch = await asyncio.to_thread(launch_of, profile, self._say())
             await self.host.start_ahead(launch, profile.name)
 
     @property
@@ -317,9 +310,7 @@ class Session:
             return self.traffic.label
         if number == 1:
             return "baseline"
-        before = self.state.engines[self.state.runs[number - 1].engine]
-        change = describe_change(before.asked, self.state.asked)
-        return change or "same again"
+        return change_since(self.state.runs[number - 1], self.state)
 
     async def cancel_replay(self, how: Literal["drain", "cancel"] = "cancel") -> None:
         if not self.replaying:
@@ -328,6 +319,20 @@ class Session:
         if number is not None and how == "drain":
             self.emit("run-state", n=number, state="draining")
         await self.runner.stop(how)
+
+    async def use_recording(self, ref: str | Path) -> None:
+        """Replay another recording, a path or a name, from the next replay on. Raises VtuneError for a bad one."""
+        found = await asyncio.to_thread(recordings.load, ref)
+        self.traffic = replace(self.traffic, recording=found)
+        self._tell_recording()
+
+    async def record(self, port: int) -> None:
+        """Record what clients send to loopback `port` (0: a free one), which passes it on to the engine."""
+        await self.recorder.start(port, self._attach, self.profile.engine.front_port)
+
+    async def stop_recording(self) -> None:
+        """End the recorder; what it kept is replayed next."""
+        await self.recorder.stop()
 
     def set_baseline(self, number: int) -> None:
         if number not in self.state.runs:
@@ -359,6 +364,7 @@ class Session:
                 await asyncio.wait([task], timeout=10)
         self.watch.end()
         try:
+            await self.recorder.close()
             await self.front.close()
             await self.host.close()
         finally:
@@ -384,11 +390,3 @@ class Session:
             self.notice("error", error.what, error.mend)
         else:
             self.notice("error", f"{type(error).__name__}: {error}", "a fault of vtune's own; --debug shows where")
-
-
-def _launch_of(profile: Profile, say: Callable[[str], None]) -> Launch:
-    """Blocking: finds vLLM, asks its parser (once per install), makes the bundled model (once)."""
-    found = install.find(profile.engine.python)
-    found = found.with_flags(flags.known_flags(found))
-    model_make.ensure_for(profile, found, say)
-    return command.build(profile, found, profile.engine.port or health.free_port())

@@ -104,6 +104,7 @@ class MetricsView:
     age_s: float | None = None  # of the newest scrape; None: never seen
     kv_usage: Points = ()  # 0..1, the fullest engine
     kv_peak: float | None = None
+    kv_engines: tuple[tuple[str, float | None], ...] = ()  # usage now of each, where there are several
     prefix_state: Switch = "unknown"
     prefix_window: Points = ()  # hit rate per window, 0..1; None where nothing was queried
     prefix_run: float | None = None
@@ -115,6 +116,7 @@ class MetricsView:
     mean_acceptance_length: float | None = None
     per_position: tuple[float, ...] = ()
     tokens_per_step: float | None = None
+    step_window: Points = ()  # tokens per step and request, per window
     running: int | None = None
     waiting: int | None = None
     preemptions: int | None = None  # in this run
@@ -134,6 +136,19 @@ class RunView:
     finished: tuple[Finished, ...] = ()  # for the overlay of the TTFT histogram
     ratios: dict[str, float | None] = field(default_factory=dict)  # metric -> this / baseline
     verdict: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecorderView:
+    """The recorder in front of the engine, while it is on."""
+
+    state: Literal["on", "stopping"]
+    url: str
+    path: str
+    since: float
+    kept: int = 0  # calls written to the recording
+    passed: int = 0  # requests of every kind that went through
+    in_flight: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +174,7 @@ class Snapshot:
     metrics: MetricsView = MetricsView()
     runs: tuple[RunView, ...] = ()
     notices: tuple[Notice, ...] = ()
+    recorder: RecorderView | None = None
 
     @property
     def pending(self) -> tuple[LeverView, ...]:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from tui.metrics.scrape import Scrape
 from tui.metrics.window import ratio
 from tui.session.compare import glance
 from tui.session.levers_view import lever_views
@@ -15,6 +17,7 @@ from tui.session.snapshot import (
     MetricsView,
     Notice,
     PhaseView,
+    RecorderView,
     RunView,
     Snapshot,
     Switch,
@@ -42,6 +45,15 @@ def snapshot(state: State, folder: Path, now: float, seen_at: float | None) -> S
         metrics=_metrics(state, shown, now, seen_at),
         runs=tuple(_row(state, run) for run in state.runs.values() if run.result is not None),
         notices=tuple(Notice(n["at"], n["level"], n["what"], n["mend"]) for n in state.notices[-KEPT_NOTICES:]),
+        recorder=_recorder(state.recorder),
+    )
+
+
+def _recorder(told: dict[str, Any]) -> RecorderView | None:
+    if told.get("state") not in ("on", "stopping"):
+        return None
+    return RecorderView(
+        told["state"], told["url"], told["path"], told["since"], told["kept"], told["passed"], told["in_flight"]
     )
 
 
@@ -65,7 +77,8 @@ def _engine(engine: EngineRecord | None, folder: Path, now: float) -> EngineView
         phases=phases,
         estimate_s=engine.estimate_s,
         failure=Failure(*engine.failure) if engine.failure else None,
-        log_path=folder / engine.log if engine.log else None,
+        # Only the name: a journal from elsewhere must not make us read other files.
+        log_path=folder / Path(engine.log).name if engine.log else None,
         warnings=engine.warnings,
         mismatches=engine.mismatches,
         memory_bytes=engine.memory_bytes,
@@ -118,6 +131,7 @@ def _metrics(state: State, run: RunRecord | None, now: float, seen_at: float | N
     serving = engine is not None and engine.state in ("ready", "warming", "attached")
     base = MetricsView(
         age_s=None if seen_at is None else max(0.0, now - seen_at),
+        kv_engines=_each(newest) if newest and serving else (),
         running=newest.running if newest and serving else None,
         waiting=newest.waiting if newest and serving else None,
         lever_marks=tuple(state.marks),
@@ -147,10 +161,17 @@ def _of_run(base: MetricsView, engine: EngineRecord, run: RunRecord) -> MetricsV
         mean_acceptance_length=total.mean_acceptance_length,
         per_position=total.per_position,
         tokens_per_step=total.tokens_per_step,
+        step_window=tuple((s.t, ratio(s.output, s.steps)) for s in windows) if speculative == "on" else (),
         preemptions=total.preemptions,
         output_tokens_per_s=_rates(windows, "output"),
         prompt_tokens_per_s=_rates(windows, "prompt"),
     )
+
+
+def _each(scrape: Scrape) -> tuple[tuple[str, float | None], ...]:
+    """KV usage by engine; nothing where there is one, whose usage is the whole."""
+    engines = scrape.engines
+    return tuple((one.engine, one.kv_usage) for one in engines) if len(engines) > 1 else ()
 
 
 def _rates(windows: Sequence[Step], name: str) -> tuple[tuple[float, float | None], ...]:
@@ -173,7 +194,9 @@ def _row(state: State, run: RunRecord) -> RunView:
     ratios: dict[str, float | None] = {}
     verdict = None
     base = state.runs.get(state.baseline) if state.baseline is not None else None
-    if base is not None and base is not run and base.result is not None:
+    # Requests are paired by id, which says nothing across recordings.
+    alike = base is not None and base.recording.get("sha256") == run.recording.get("sha256")
+    if base is not None and alike and base is not run and base.result is not None:
         ratios = paired_ratios(run.finished, run.result, base.finished, base.result)
         ended = (r.number for r in state.runs.values() if r.state == "done")
         key = (run.number, base.number, *ended)

@@ -39,6 +39,7 @@ class Channel:
         self._path = path
         self.skipped: Counter[str] = Counter()
         self.ready: dict[str, Any] = {}
+        self.kept = 0  # requests written so far
         self._process, self._stderr, self._say = process, stderr, say
         self._queue: deque[Capture] = deque()
         self._news = asyncio.Event()
@@ -132,6 +133,8 @@ class Channel:
             message = json.loads(line)
             if "end" in message:
                 self._end = message["end"]
+            elif "kept" in message:
+                self.kept = message["kept"]
             elif "fault" in message:
                 self._say(f"recording stops here: {message['fault']}; traffic goes on")
             elif "say" in message:

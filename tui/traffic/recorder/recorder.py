@@ -78,6 +78,11 @@ class Recorder:
         return self._proxy.passed
 
     @property
+    def kept(self) -> int:
+        """Requests written so far."""
+        return self._channel.kept
+
+    @property
     def in_flight(self) -> int:
         return self._proxy.in_flight
 

@@ -1,8 +1,8 @@
 """The process that writes the recording, so that the proxy only pumps bytes.
 
 The first line of stdin is the spec as JSON, then come frames; the end of stdin ends the recording. stdout carries JSON
-lines: ``ready`` or ``refused``, ``fault`` at once when the disk takes no more, ``say`` for a person, and ``end`` with
-the counts. A signal TERM ends the counting of tokens early.
+lines: ``ready`` or ``refused``, ``kept`` after each request, ``fault`` at once when the disk takes no more, ``say`` for
+a person, and ``end`` with the counts. A signal TERM ends the counting of tokens early.
 """
 
 import asyncio
@@ -49,6 +49,7 @@ async def _write(spec: RecordSpec, frames: IO[bytes]) -> int:
     scribe = _Scribe(file, Noting(spec.mask_secrets, file.offset_s))
     for noted in unpack(frames):
         await scribe.take(noted)
+        _say({"kept": len(file.places) - before})
     try:
         target = parse_target(spec.upstream)
         counted, notes = await finish(file, before, target, spec.count_s, stop, lambda line: _say({"say": line}))
