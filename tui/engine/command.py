@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tui.engine import device, levers, model, preload
+from tui.engine import device, levers, model, preload, vocabulary
 from tui.engine.flags import server_command
 from tui.engine.install import Install
 from tui.engine.launch import Launch
@@ -56,6 +56,7 @@ def build(profile: Profile, install: Install, port: int) -> Launch:
         platform=install.platform,
         preload=profile.engine.preload,
         pin_pool=profile.engine.pin_kv_pool,
+        warnings=vocabulary.warnings(profile.engine.model, Speculation.read(around.values["speculative"]).model),
     )
 
 

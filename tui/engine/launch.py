@@ -21,6 +21,7 @@ class Launch:
     asked: dict[str, str] = field(default_factory=dict)  # lever -> value in the words of --set
     platform: str = "other"  # cpu, cuda, rocm
     preload: bool = False  # map the weights from a daemon that keeps them on the GPU
+    warnings: tuple[str, ...] = ()  # told before it starts
     pin_pool: bool = True  # on a GPU: the KV pool of the first engine that was alike
 
     @property

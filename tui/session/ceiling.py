@@ -26,16 +26,22 @@ class Ceilings:
         self, client: httpx.AsyncClient, launch: Launch, recording: Recording, total: int, block_size: int | None
     ) -> float | None:
         """Hit rate 0..1 with an unbounded cache at this block size; None where it can't be known."""
-        if block_size is None or total > MOST:
+        tokens = await self.tokens(client, launch, recording, total)
+        if block_size is None or tokens is None:
+            return None
+        prompts = turns.prompts(recording.requests[:total], tokens)
+        return analyse(prompts, block_size).ceiling
+
+    async def tokens(
+        self, client: httpx.AsyncClient, launch: Launch, recording: Recording, total: int
+    ) -> Tokens | None:
+        """Those of the first `total` prompts; None where the engine does not tell, or they are too many."""
+        if total > MOST:
             return None
         key = (recording.sha256, launch.model, total)
         if key not in self._tokens:
             self._tokens[key] = await _tokenize(client, launch, recording.requests[:total])
-        tokens = self._tokens[key]
-        if tokens is None:
-            return None
-        prompts = turns.prompts(recording.requests[:total], tokens)
-        return analyse(prompts, block_size).ceiling
+        return self._tokens[key]
 
 
 async def _tokenize(client: httpx.AsyncClient, launch: Launch, requests: tuple[Request, ...]) -> Tokens | None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import httpx
 
-from tui.session import warmup
+from tui.session import aftermath, warmup
 from tui.session.ceiling import Ceilings
 from tui.session.host import Emit, Host
 from tui.session.result import result_of
@@ -61,6 +61,7 @@ class Runner:
                     self.emit("notice", level="error", what=f"the process that replays died: {end['error']}",
                               mend=f"what was answered is kept in {file.name}; replay again")  # fmt: skip
                 await self._settle()
+                await self._study(number, file, traffic, total)
         finally:
             result = self._result(number, file)
             kind = (end or {}).get("kind", "broken")
@@ -150,6 +151,17 @@ class Runner:
                 while same < 2 and self.host.launch is not None:
                     same = same + 1 if await self.scrape() else 0
                     await asyncio.sleep(0.1)
+
+    async def _study(self, number: int, file: Path, traffic: Traffic, total: int) -> None:
+        """Tell what became of the prompts' blocks, of a run that went through."""
+        launch, applied = self.host.launch, self.host.applied
+        if self._stopping is not None or launch is None or applied is None or not file.is_file():
+            return
+        engine = aftermath.Served(self.client, launch, applied)
+        cold = self.state.runs[number].cache_reset == "done"
+        told = await aftermath.of_run(engine, self.ceilings, traffic, total, read_outcomes(file)[1], cold)
+        if told is not None:
+            self.emit("reuse", n=number, d=told)
 
     def _result(self, number: int, file: Path) -> dict[str, Any]:
         if not file.is_file():
