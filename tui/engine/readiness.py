@@ -27,6 +27,8 @@ _TELLING = re.compile(
     r"disabling chunked prefill|[Aa]sync scheduling .*disabled|may cause accuracy drop|max_num_scheduled_tokens is set"
     r"|won't work with speculative decoding|prefers block_size|Setting kv cache block size|not support"
     r"|will be disabled|(?<!inductor compilation )will be ignored|Unknown vLLM environment variable|exceeds max_num_seqs|duplicate keys"
+    # P/v1/worker/cpu_worker.py:131, P/config/speculative.py:1382
+    r"|significant performance loss|lower acceptance rate"
     # P/model_executor/model_loader/weight_cache/ipc_loader.py
     r"|Weight cache unusable|Cannot query weight cache daemon"
 )

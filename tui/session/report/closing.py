@@ -39,7 +39,7 @@ def _of_the_session(material: Material) -> list[str]:
         found += [escaped(words) for words in material.comparison["caveats"]]
     elif len(material.runs) > 1:
         found.append("no A/A runs were made: how far two equal runs differ by chance is unknown")
-    if len({run.result["recording"]["sha256"] for run in material.runs}) > 1:
+    if state.lab is None and len({run.result["recording"]["sha256"] for run in material.runs}) > 1:
         found.append("the runs did not all replay the same recording")
     if len({(run.record.pace_text, run.result["pace"]["speed"]) for run in material.runs}) > 1:
         found.append("the runs did not all have the same pace")
@@ -58,7 +58,8 @@ def repeat(material: Material) -> str:
     if not material.runs:
         return ""
     plan = material.state.comparison
-    lines = [_comparing(material.runs[0], material.state, plan)] if plan else []
+    making = _comparing if material.state.lab is None else _experimenting
+    lines = [making(material.runs[0], material.state, plan)] if plan else []
     lines += [] if plan else [_command(run, material.state) for run in material.runs]
     return "\n\n".join(["## Repeat it", fence("\n".join(lines), "sh")])
 
@@ -68,6 +69,17 @@ def _comparing(run: RunMaterial, state: State, plan: dict) -> str:
     words += [part for vary in plan["vary"] for part in ("--vary", vary)]
     words += ["--rounds", str(plan["rounds"]), *_traffic_words(run), "--json", "comparison.json"]
     return " ".join(shlex.quote(one_line(word)) for word in words)
+
+
+def _experimenting(run: RunMaterial, state: State, plan: dict) -> str:
+    """The arms are named where another engine's speed would choose others."""
+    lab = state.lab or {}
+    lever, _, values = plan["vary"][0].partition("=")
+    settings = {name: value for name, value in _set(state).items() if name != lever}
+    words = ["vtune", "lab", str(lab["study"]), *_profile_words(state, settings)]
+    words += [] if lab["control"] else ["--arms", values]
+    words += ["--scale", f"{lab['scale']:g}", "--rounds", str(plan["rounds"]), "--seed", str(plan["seed"])]
+    return " ".join(shlex.quote(one_line(word)) for word in [*words, "--json", "comparison.json"])
 
 
 def _command(run: RunMaterial, state: State) -> str:

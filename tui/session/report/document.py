@@ -1,6 +1,6 @@
 """The Markdown report, section by section."""
 
-from tui.session.report import closing, comparison, environment, levers, opening, recording, run, runs
+from tui.session.report import closing, comparison, environment, lab, levers, opening, recording, run, runs
 from tui.session.report.material import Material
 
 
@@ -8,6 +8,7 @@ def write(material: Material) -> str:
     sections = [
         opening.title(material),
         opening.summary(material),
+        lab.section(material),
         comparison.section(material),
         environment.section(material),
         levers.section(material),

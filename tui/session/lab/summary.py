@@ -1,0 +1,34 @@
+"""What a lab is going to do and what it found, in plain lines for the terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tui.session.compare.conduct import minutes
+from tui.session.compare.summary import answers
+from tui.session.lab.prepare import LONGEST_S, Lab
+
+
+def announced(lab: Lab) -> list[str]:
+    """The estimate comes before anything starts."""
+    study, sent = lab.study, lab.study.requests(lab.scale)
+    control = lab.control()
+    replays = sum(1 for _ in lab.plan.replays())
+    beside = f", and a control of {len(control[2])}" if control else ""
+    measured = "as measured here before" if lab.speed.known else "assumed: no lab ran here before"
+    lines = [
+        f"lab {study.name}: {', '.join(arm.name for arm in lab.plan.arms)}",
+        f"scale {lab.scale:g}: {replays} replays of {len(sent)} requests{beside}, every one on an engine started anew",
+        f"about {minutes(lab.estimate_s)} in all (prefill {lab.speed.prefill_tokens_per_s:,.0f} tokens/s, start "
+        f"{lab.speed.start_s:.0f} s; {measured})",
+    ]
+    if lab.cut:
+        lines.append(f"cut to end within {minutes(LONGEST_S)} on this engine: --scale 1 sends all requests")
+    return lines
+
+
+def lines(found: Mapping[str, Any]) -> list[str]:
+    """What the lab block of a vtune.comparison/1 object says."""
+    lab = found["lab"]
+    rows = [f"lab {lab['study']}, scale {lab['scale']:g}, {lab['requests']} requests a replay", *lab["sentences"]]
+    rows += [f"answers of {arm['name']}: {words}" for arm in found["arms"] for words in answers(found, arm["name"])]
+    return [*rows, *(f"caveat: {words}" for words in found["caveats"])]
