@@ -48,7 +48,9 @@ class EngineRecord:
     model: str | None = None
     device: str | None = None
     block_size: int | None = None
-    kv_cache_tokens: int | None = None
+    kv_cache_tokens: int | None = None  # of all its engines together
+    engines: int = 1  # data-parallel ones behind the URL
+    kv_bytes: dict[str, dict[str, int]] = field(default_factory=dict)  # a token's, see engine/kv_size.of_launch
     max_model_len: int | None = None
     warnings: tuple[str, ...] = ()
     failure: tuple[str, str] | None = None  # what, mend
@@ -213,7 +215,8 @@ def _applied(state: State, event: Event) -> None:
     engine.applied = event.get("levers", {})
     engine.mismatches = tuple(event.get("mismatches", ()))
     engine.warnings = tuple(dict.fromkeys((*engine.warnings, *event.get("warnings", ()))))
-    for key in ("vllm", "model", "device", "block_size", "kv_cache_tokens", "max_model_len"):
+    for key in ("vllm", "model", "device", "block_size", "kv_cache_tokens", "max_model_len", "engines",
+                "kv_bytes"):  # fmt: skip
         if event.get(key) is not None:
             setattr(engine, key, event[key])
 
