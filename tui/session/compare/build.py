@@ -5,7 +5,7 @@ Beside the keys of the design each verdict has `difference` and `difference_ci` 
 `start`, `moved`, `costs` and `targets`; the whole has `session`, `recording`, `pace`, `vary`, `start`,
 `fix_lengths`, `complete` and `caveats`. `noise_floor`: `ratio` is the typical factor (root mean square) between
 two replays of the same arm, `ci` the band of arm / baseline in which equal arms lie in 95 % of comparisons.
-`output_check` is null: it was not made.
+`output_check` is null where none was wanted; `tui.session.check.build` says what it holds.
 """
 
 import math
@@ -25,14 +25,18 @@ SCHEMA = "vtune.comparison/1"
 _LENGTHS_MATTER = ("e2e_s", "throughput")
 
 
-def comparison(plan: Mapping[str, Any], replays: Sequence[Replayed], session: str = "") -> dict[str, Any]:
-    """`plan` is the journal's comparison event, `replays` what was made of it so far, in order."""
+def comparison(
+    plan: Mapping[str, Any], replays: Sequence[Replayed], session: str = "", checked: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """`plan` is the journal's comparison event, `replays` what was made of it so far, in order; `checked` is the
+    output check."""
     base, names = plan["baseline"], [arm["name"] for arm in plan["arms"]]
     of_arm = {name: [r for r in replays if r.arm == name] for name in names}
     others = [name for name in names if name != base]
     pairs = {name: pairing.pair(name, base, replays) for name in others}
     verdicts = judge(pairs, _splits(replays, base), plan["seed"])
     first = replays[0].result if replays else {}
+    changed = {row["arm"] for row in (checked or {}).get("arms", ()) if row["word"] == "changed"}
     return {
         "schema": SCHEMA,
         "session": session,
@@ -48,10 +52,21 @@ def comparison(plan: Mapping[str, Any], replays: Sequence[Replayed], session: st
         "fix_lengths": plan["fix_lengths"],
         "complete": len(replays) == len(plan["order"]) and all(r.whole for r in replays),
         "noise_floor": _noise_floor(replays, names),
-        "verdicts": [row for name in others for row in _rows(name, of_arm, base, pairs[name], verdicts[name], plan)],
+        "verdicts": [
+            _marked(row, changed)
+            for name in others
+            for row in _rows(name, of_arm, base, pairs[name], verdicts[name], plan)
+        ],
         "caveats": _caveats(plan, replays, others),
-        "output_check": None,
+        "output_check": checked,
     }
+
+
+def _marked(row: dict[str, Any], changed: set[str]) -> dict[str, Any]:
+    """A gain of an arm that answers something else is none."""
+    if row["word"] != "faster" or row["arm"] not in changed:
+        return row
+    return {**row, "flags": [*row["flags"], "its answers changed"]}
 
 
 def _splits(replays: Sequence[Replayed], base: str) -> dict[str, list[str] | None]:

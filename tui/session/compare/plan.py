@@ -12,6 +12,7 @@ from tui.engine.profile_set import with_settings
 from tui.engine.settings import Profile
 from tui.errors import VtuneError
 from tui.session import secrets
+from tui.session.check.temperature import greedy_ids
 from tui.session.traffic import Traffic
 from tui.traffic.schedule import parse_pace
 
@@ -41,9 +42,10 @@ class Plan:
     arms: tuple[Arm, ...]
     rounds: int
     seed: int
+    check: bool = True  # whether the answers are compared, and engines asked about them
 
     @classmethod
-    def of(cls, profile: Profile, vary: Sequence[str], rounds: int, seed: int) -> "Plan":
+    def of(cls, profile: Profile, vary: Sequence[str], rounds: int, seed: int, check: bool = True) -> "Plan":
         """Raises VtuneError for words that are no lever's, fewer than two arms, or no round."""
         if rounds < 1:
             raise VtuneError(f"--rounds {rounds}: not a number of rounds", "give 1 or more")
@@ -58,7 +60,7 @@ class Plan:
             raise VtuneError("nothing to compare: fewer than two arms", "vary a lever: --vary prefix-caching=on,off")
         names = _names([" ".join(secrets.settings(words)) for words in settings])
         arms = tuple(Arm(name, words, _profile(profile, words)) for name, words in zip(names, settings, strict=True))
-        return cls(tuple(vary), arms, rounds, seed)
+        return cls(tuple(vary), arms, rounds, seed, check)
 
     def replays(self) -> Iterator[tuple[int, Arm]]:
         """(round from 1, arm) in the order in which they run: A B C C B A, once a round.
@@ -79,6 +81,8 @@ class Plan:
             "seed": self.seed,
             "start": "plain",
             "fix_lengths": traffic.fix_lengths,
+            "check": self.check,
+            "greedy": greedy_ids(traffic.recording.requests[: traffic.limit]),
         }
 
 

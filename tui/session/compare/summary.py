@@ -20,9 +20,16 @@ def lines(found: Mapping[str, Any]) -> list[str]:
         rows.append(f"{arm['name']}:")
         rows += [_line(row) for row in found["verdicts"] if row["arm"] == arm["name"]]
         rows += [f"  costs: {words}" for words in arm["costs"]]
+        rows += [f"  answers: {words}" for words in answers(found, arm["name"])]
     rows += [f"target {t['name']}: {_met(t['met'])} by {arm['name']}" for arm in found["arms"] for t in arm["targets"]]
     rows += [f"caveat: {words}" for words in found["caveats"]]
     return rows
+
+
+def answers(found: Mapping[str, Any], arm: str) -> list[str]:
+    """What the output check says of an arm, in a line; empty where it was not made."""
+    rows = (found["output_check"] or {}).get("arms", ())
+    return [f"{row['word']}: {row['why']}" if row["why"] else row["word"] for row in rows if row["arm"] == arm]
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tui.session.compare.summary import SHOWN
+from tui.session.report import output_check
 from tui.session.report.figures import NONE, acceptance, count, hits, quantile, ratio, size
 from tui.session.report.markdown import bullets, code, escaped, table
 from tui.session.report.material import Material
@@ -21,6 +22,7 @@ def section(material: Material) -> str:
         if arm["name"] != found["baseline"]:
             parts += [f"### {escaped(arm['name'])} against {escaped(found['baseline'])}", _verdicts(found, arm["name"])]
             parts += [part for part in (_moved(arm),) if part]
+    parts.append(output_check.section(found))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -34,9 +36,11 @@ def sentence(material: Material) -> str:
         judged = f"{len(found['verdicts']) - few} verdicts see no difference, {few} have too few"
         return f"No arm is told apart from {code(found['baseline'])}: {judged}."
     row = max(claims, key=lambda r: abs(math.log(r["ratio"])))
+    changed = {r["arm"] for r in (found["output_check"] or {}).get("arms", ()) if r["word"] == "changed"}
+    but = ", but its answers changed" if row["arm"] in changed else ""
     return (
         f"{code(row['arm'])} is {row['word']} than {code(found['baseline'])} in {SHOWN[row['metric']]} of "
-        f"{_split(row['split'])}: {_ratio(row)} times the baseline's; {len(claims)} of {len(found['verdicts'])} "
+        f"{_split(row['split'])}: {_ratio(row)} times the baseline's{but}; {len(claims)} of {len(found['verdicts'])} "
         "verdicts claim a difference."
     )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tui.errors import VtuneError
-from tui.session import compare
+from tui.session import check, compare, lab
 from tui.session import state as states
 from tui.session.compare.pairing import Replayed
 from tui.session.result import paired_ratios, result_of
@@ -62,7 +62,20 @@ def _comparison(state: State, runs: tuple[RunMaterial, ...]) -> dict[str, Any] |
         Replayed.of(run.number, arm, 1 + place // in_a_round, run.outcomes, run.result, run.record.state == "done")
         for place, (arm, run) in enumerate(zip(plan["order"], runs, strict=False))
     ]
-    return compare.comparison(plan, replays, str(state.header.get("session", "")))
+    checked = check.output_check(plan, replays, state.checks)
+    found = compare.comparison(plan, replays, str(state.header.get("session", "")), checked)
+    return found if state.lab is None else lab.with_lab(found, state.lab, replays, _control(state.lab, runs))
+
+
+def _control(event: Mapping[str, Any], runs: tuple[RunMaterial, ...]) -> Replayed | None:
+    """The run beside the comparison that the lab event names."""
+    wanted = event["control"]
+    for run in runs:
+        if wanted and (run.record.label, run.record.recording.get("sha256")) == (wanted["label"], wanted["sha256"]):
+            return Replayed.of(
+                run.number, run.record.label, 0, run.outcomes, run.result, run.record.state == "done"
+            )
+    return None
 
 
 def _run(folder: Path, state: State, number: int) -> RunMaterial:
