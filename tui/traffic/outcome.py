@@ -47,11 +47,12 @@ class Outcome:
     cached_tokens: int | None = None
     output_tokens: int | None = None
     chunks: int = 0
-    coalesced: int = 0  # content events that shared one read with an earlier one
+    coalesced: int = 0  # content events whose time is an upper bound: one read gave several, or it came late
     itl_s: tuple[float, ...] = ()
     finish_reason: str | None = None
     http_status: int | None = None
-    error_kind: str | None = None  # "http 400", "stream error", "connection", "timeout", "protocol", "cut short", ...
+    error_kind: str | None = None  # "http 500", "context too long", "stream error", "connection", "timeout", ...
+    retried: int | None = None  # times it was sent again because the server was busy; its TTFT has the waiting
     error: str | None = None  # the server's or system's own words, one line
     text: str | None = None  # None when the run keeps no text
     reasoning: str | None = None

@@ -7,11 +7,14 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui import paths
 from tui.errors import VtuneError
 from tui.traffic import compressed
+
+if TYPE_CHECKING:
+    from tui.traffic.filed import Shelf
 
 SCHEMA = "vtune.recording/1"
 SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
@@ -56,9 +59,10 @@ class Recording:
     header: dict[str, Any]
 
 
-def load(ref: str | Path, limit: int | None = None) -> Recording:
+def load(ref: str | Path, limit: int | None = None, filed: bool = False) -> Recording:
     """Read a recording by path or bundled name, at most the first `limit` requests.
 
+    With `filed`, bodies and replies stay in the file and are read when they are asked for (`FiledRequest`).
     Raises VtuneError with ``file:line`` for the first line that is not sound.
     """
     path = paths.find("recordings", str(ref), SUFFIXES)
@@ -67,21 +71,31 @@ def load(ref: str | Path, limit: int | None = None) -> Recording:
     seen: set[str] = set()
     header: dict[str, Any] | None = None
     with compressed.open_read(path) as file:
+        shelf = _shelf(file) if filed else None
         for number, raw in enumerate(_lines(file, path), 1):
             digest.update(raw)
+            place = shelf.add(raw) if shelf else (0, 0)
             if header is None:
                 header = _header(_object(raw, path, number), path, number)
             elif (limit is None or len(requests) < limit) and raw.strip():
                 request = _request(_object(raw, path, number), path, number)
                 _check_links(request, seen, path, number)
                 seen.add(request.id)
-                requests.append(request)
+                requests.append(shelf.filed(request, place) if shelf else request)
+        if shelf:
+            shelf.ready()
     if header is None:
         raise VtuneError(f"{path}: the file is empty", f'its first line must be {{"schema": "{SCHEMA}", ...}}')
     if not requests:
         raise VtuneError(f"{path}: no requests", "a recording has one request a line after its first line")
     name = header.get("name") or path.name.split(".")[0]
     return Recording(str(name), path, digest.hexdigest(), tuple(requests), bool(header.get("synthetic")), header)
+
+
+def _shelf(file: io.BufferedReader) -> "Shelf":
+    from tui.traffic.filed import Shelf
+
+    return Shelf(file if isinstance(file.raw, io.FileIO) else None)
 
 
 def write(path: Path, header: dict[str, Any], requests: Iterable[Request], force: bool = False) -> None:

@@ -12,15 +12,15 @@ import ssl
 import struct
 import sys
 from collections.abc import Callable
-from time import monotonic_ns, time_ns
+from time import monotonic_ns
 from typing import Any
 
+from tui.traffic.http.clock import CLOCK
 from tui.traffic.http.target import Target
 
 _SO_TIMESTAMPNS = getattr(socket, "SO_TIMESTAMPNS", 35) if sys.platform == "linux" and sys.maxsize > 2**32 else None
 _TIMESPEC = struct.Struct("@ll")
 _READ = 1 << 16
-_OLDEST_NS = 60 * 10**9  # a stamp older than this is not believed: the wall clock was set meanwhile
 
 OnData = Callable[[bytes, int, bool], None]  # bytes, CLOCK_MONOTONIC ns, whether the kernel stamped it
 OnLost = Callable[[Exception | None], None]
@@ -125,9 +125,8 @@ class PlainWire:
         now = monotonic_ns()
         if ancillary:
             seconds, nanos = _TIMESPEC.unpack_from(ancillary[0][2])
-            age = time_ns() - (seconds * 1_000_000_000 + nanos)
-            if 0 <= age < _OLDEST_NS:
-                self._on_data(data, now - age, True)
+            if (at := CLOCK.monotonic(seconds * 1_000_000_000 + nanos, now)) is not None:
+                self._on_data(data, at, True)
                 return
         self._on_data(data, now, False)
 

@@ -3,53 +3,71 @@
 import asyncio
 import contextlib
 import json
-import re
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic_ns
 from typing import Any
 
 from tui.traffic.http.sse import EventSplitter, event_data
+from tui.traffic.replay.scan import ContentScan, content_of
 
-# Non-empty text, reasoning or a tool call, in chat or plain completions. A quote inside a JSON string is escaped, so
-# `"content"` with bare quotes is always a key.
-_CONTENT = re.compile(rb'"(?:content|reasoning|reasoning_content|text)"\s*:\s*"[^"]|"tool_calls"\s*:\s*\[\s*\{')
 _SLICE = 64  # events parsed before other answers get their turn (about 0.3 ms)
+LATE_NS = 1_000_000  # read this long after the kernel had it: what came meanwhile may hide in one stamp
 
 
 class Answer:
-    """Collects one answer in the hot path: its events, and when the read that ended each came (CLOCK_MONOTONIC ns)."""
+    """Collects one answer in the hot path: its events, and when the reads came that ended them (CLOCK_MONOTONIC ns).
+
+    Read number i came at ``stamps[i]`` and ended the events up to ``ends[i]``; `late` has the numbers of reads that
+    came over LATE_NS after the kernel's stamp.
+    """
 
     __slots__ = (
-        "chunks", "events", "first", "kernel_reads", "last", "on_content", "sent", "splitter", "stamps", "user_reads"
+        "chunks", "ends", "events", "first", "kernel_reads", "last", "late", "missed", "on_content", "scan", "sent",
+        "splitter", "stamps", "user_reads",
     )  # fmt: skip
 
-    def __init__(self, on_content: Callable[[int], None]) -> None:
+    def __init__(self, on_content: Callable[[int], None], scan: ContentScan | None = None) -> None:
+        self.on_content = on_content  # told the number of content events of each read
+        self.scan = scan or ContentScan()
+        self.sent: int | None = None
+        self.kernel_reads = self.user_reads = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what came: the request is sent again."""
         self.splitter = EventSplitter()
         self.events: list[bytes] = []
-        self.stamps = array("q")
-        self.sent: int | None = None
+        self.stamps, self.ends = array("q"), array("q")
+        self.late: set[int] = set()
         self.first: int | None = None
-        self.last = 0
-        self.chunks = 0
-        self.kernel_reads = self.user_reads = 0
-        self.on_content = on_content  # told the number of content events of each read
+        self.last = self.chunks = self.missed = 0
 
     def on_sent(self, at: int) -> None:
-        self.sent = at
+        if self.sent is None:
+            self.sent = at
 
     def on_body(self, data: bytes, at: int, kernel: bool) -> None:
+        late = False
         if kernel:
             self.kernel_reads += 1
+            late = monotonic_ns() - at > LATE_NS
         else:
             self.user_reads += 1
         self.last = at
+        events = self.splitter.feed(data)
+        if not events:
+            return
+        if late:
+            self.late.add(len(self.ends))
+        self.events += events
+        self.stamps.append(at)
+        self.ends.append(len(self.events))
         found = 0
-        search = _CONTENT.search
-        for event in self.splitter.feed(data):
-            self.events.append(event)
-            self.stamps.append(at)
-            if search(event):
+        has_content = self.scan.has_content
+        for event in events:
+            if has_content(event):
                 found += 1
         if found:
             if self.first is None:
@@ -60,9 +78,13 @@ class Answer:
 
 @dataclass(slots=True)
 class Parsed:
-    """The full reading of an answer. `content_ns` has the time of every content event."""
+    """The full reading of an answer. `content_ns` has the time of every content event.
+
+    `coalesced` counts those whose time is only an upper bound: one read gave several, or came late.
+    """
 
     content_ns: list[int] = field(default_factory=list)
+    coalesced: int = 0
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: dict[int, dict[str, str]] = field(default_factory=dict)
@@ -80,12 +102,21 @@ class Parsed:
 
 
 async def parse(answer: Answer) -> Parsed:
-    """Parse every event of a streamed answer, giving way to the loop between slices."""
+    """Parse every event of a streamed answer, giving way to the loop between slices; checks the byte scan by it."""
     parsed = Parsed()
-    for index, event in enumerate(answer.events):
-        _event(parsed, event, answer.stamps[index])
-        if index % _SLICE == _SLICE - 1:
-            await asyncio.sleep(0)
+    start = 0
+    for number, end in enumerate(answer.ends):
+        at, before = answer.stamps[number], len(parsed.content_ns)
+        for index in range(start, end):
+            _event(parsed, answer.events[index], at)
+            if index % _SLICE == _SLICE - 1:
+                await asyncio.sleep(0)
+        got, start = len(parsed.content_ns) - before, end
+        if got > 1 or (got and number in answer.late):
+            parsed.coalesced += got
+    answer.missed = abs(len(parsed.content_ns) - answer.chunks)
+    if not answer.missed and parsed.content_ns and parsed.content_ns[0] != answer.first:
+        answer.missed = 1
     if rest := answer.splitter.flush():
         _last_event(parsed, answer, rest)
     return parsed
@@ -142,17 +173,16 @@ def _choice(parsed: Parsed, choice: dict[str, Any]) -> bool:
     if choice.get("finish_reason"):
         parsed.finish_reason = str(choice["finish_reason"])
     part = choice.get("delta") or choice.get("message") or {}
-    text = part.get("content") if part else choice.get("text")
-    reasoning = part.get("reasoning") or part.get("reasoning_content")
-    calls = part.get("tool_calls") or []
     if not choice.get("index"):  # of several choices the first one's text is kept
+        text = part.get("content") if part else choice.get("text")
+        reasoning = part.get("reasoning") or part.get("reasoning_content")
         if isinstance(text, str):
             parsed.text.append(text)
         if isinstance(reasoning, str):
             parsed.reasoning.append(reasoning)
-        for position, call in enumerate(calls):
+        for position, call in enumerate(part.get("tool_calls") or []):
             _call(parsed, call, position)
-    return bool(text or reasoning or calls)
+    return content_of(choice)
 
 
 def _call(parsed: Parsed, call: dict[str, Any], position: int) -> None:

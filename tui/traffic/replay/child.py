@@ -1,6 +1,6 @@
 """The replay process; `Replay.start` runs it.
 
-The first line of stdin is the spec as JSON, later lines are the commands ``drain`` and ``cancel``; the end of stdin
+The first line of stdin is the spec as JSON, later lines are the commands in `_Control`; the end of stdin
 means that the parent is gone. stdout carries JSON lines: ``started`` or ``refused``, ticks, and ``end``.
 """
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tui.errors import Exit, VtuneError
+from tui.traffic.http.clock import CLOCK
 from tui.traffic.recording import load
 from tui.traffic.replay.pipe import TickPipe
 from tui.traffic.replay.progress import Progress
@@ -64,14 +65,14 @@ async def _replay(spec: ReplaySpec) -> int:
     progress = Progress(0)
     pipe = TickPipe(sys.stdout.fileno(), progress)
     try:
-        recording = load(spec.recording_path, spec.limit)
+        recording = load(spec.recording_path, spec.limit, filed=True)
         pace = parse_pace(spec.pace, spec.speed, spec.seed)
         file = RunFile(Path(spec.out_path))
         run = Run(spec, recording, pace, file, progress)
     except VtuneError as error:
         await pipe.say({"refused": {"what": error.what, "mend": error.mend, "code": int(error.code)}})
         return error.code
-    progress.total = len(recording.requests)
+    progress.total = len(run.requests)
     _raise_file_limit()
     control = _Control(run)
     try:
@@ -110,17 +111,19 @@ def _header(run: Run, origin_ns: int) -> dict[str, Any]:
         "started_at": time.time() + (origin_ns - time.monotonic_ns()) / 1e9,
         "url": run.sender.pool.target.url,  # without the query, which may hold a key
         "model": spec.model,
-        "total": len(recording.requests),
+        "total": len(run.requests),
         "recording": {"name": recording.name, "sha256": recording.sha256, "synthetic": recording.synthetic},
         "pace": _pace(run.pace),
         "limit": spec.limit,
+        "loop": spec.loop,
+        "retry": spec.retry,
         "cache_salt": spec.cache_salt,
         "fix_lengths": spec.fix_lengths,
         "live_turns": spec.live_turns,
         "keep_text": spec.keep_text,
         "timeout_s": spec.timeout_s,
-        "recorded_models": sorted({str(r.body.get("model")) for r in recording.requests}),
-        "made_streaming": sum(1 for r in recording.requests if r.body.get("stream") is not True),
+        "recorded_models": sorted({r.model for r in recording.requests}),
+        "made_streaming": sum(not r.streamed for r in recording.requests),
         "request_ids": f"{run.request_ids}-N, N = place in the recording from 0",
     }
 
@@ -144,10 +147,15 @@ def _end(run: Run, pipe: TickPipe, cpu_share: float) -> dict[str, Any]:
             "clock": "kernel" if reads and progress.kernel_reads >= 0.99 * reads else "user",
             "kernel_reads": progress.kernel_reads,
             "user_reads": progress.user_reads,
+            "clock_steps": CLOCK.steps,
             "coalesced_events": progress.coalesced,
+            "late_reads": progress.late_reads,
+            "scan_mismatches": progress.scan_misses,
             "content_events": progress.content_chunks,
             "max_send_lag_s": progress.max_lag_s,
             "retries": run.sender.retries,
+            "busy_retries": run.sender.waits,
+            "paused_s": run.gate.paused_ns / 1e9 if run.gate else 0.0,
             "replayer_cpu_share": cpu_share,
             "ticks_dropped": pipe.dropped,
         },
@@ -165,6 +173,7 @@ class _Control:
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self._commands = {b"cancel": run.cancel, b"drain": run.drain, b"pause": run.pause, b"resume": run.resume}
         self._loop = asyncio.get_running_loop()
         self._fd = sys.stdin.fileno()
         self._rest = b""
@@ -186,7 +195,5 @@ class _Control:
             return
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
-            if line == b"cancel":
-                self._run.cancel()
-            elif line == b"drain":
-                self._run.drain()
+            if (command := self._commands.get(line)) is not None:
+                command()

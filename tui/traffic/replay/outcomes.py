@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
@@ -12,6 +13,9 @@ from tui.traffic.recording import Request
 from tui.traffic.replay.answer import Answer, Parsed, error_words, one_line, parse, read_object
 
 Status = Literal["ok", "failed", "cancelled"]
+TOO_LONG = "context too long"
+# vLLM's and OpenAI's words for it over their versions.
+_BEYOND = re.compile(r"maximum (?:context|model) length|context_length_exceeded|reduce the length of", re.I)
 _NS = 1e9
 
 
@@ -24,6 +28,7 @@ class Ending:
     kind: str | None = None
     words: str | None = None
     cancelled: bool = False
+    retried: int = 0  # times it was sent again because the server was busy
 
 
 async def settle(
@@ -56,7 +61,8 @@ async def settle(
         http_status=head.status if head else None,
         error_kind=kind,
         error=words,
-        **_chunks([] if whole else parsed.content_ns, due_ns),
+        retried=ending.retried or None,
+        **_chunks(parsed, [] if whole else parsed.content_ns, due_ns),
         **words_kept,
         **_usage(parsed.usage or {}),
         **_engine(parsed.metrics or {}),
@@ -64,14 +70,14 @@ async def settle(
     return outcome, text
 
 
-def _chunks(stamps: list[int], due_ns: int) -> dict[str, Any]:
+def _chunks(parsed: Parsed, stamps: list[int], due_ns: int) -> dict[str, Any]:
     """What the times of the content events say; nothing for an answer that came whole."""
     gaps = [later - earlier for earlier, later in pairwise(stamps)]
     return {
         "ttft_s": _seconds(stamps[0], due_ns) if stamps else None,
         "decode_s": _seconds(stamps[-1], stamps[0]) if stamps else None,
         "chunks": len(stamps),
-        "coalesced": gaps.count(0),  # events of one read share its time
+        "coalesced": parsed.coalesced,
         "itl_s": tuple(_seconds(gap, 0) for gap in gaps),
     }
 
@@ -119,7 +125,7 @@ def _judge(parsed: Parsed, ending: Ending, answer: Answer) -> tuple[Status, str 
     head = ending.head
     assert head is not None and head.status is not None
     if not 200 <= head.status < 300:
-        return "failed", f"http {head.status}", _body_words(answer) or one_line(head.reason) or None
+        return "failed", *_refusal(head, answer, ending.retried)
     if parsed.error:
         return "failed", "stream error", parsed.error
     if parsed.broken:
@@ -132,6 +138,16 @@ def _judge(parsed: Parsed, ending: Ending, answer: Answer) -> tuple[Status, str 
     if not parsed.done and parsed.finish_reason is None:
         return "failed", "cut short", "the answer ended without [DONE] and without a finish reason"
     return "ok", None, None
+
+
+def _refusal(head: ResponseParser, answer: Answer, retried: int) -> tuple[str, str | None]:
+    """Kind and words of an answer that is none: a prompt beyond the context is a kind of its own, whatever its code."""
+    words = _body_words(answer) or one_line(head.reason)
+    kind = TOO_LONG if head.status in (400, 413, 422) and _BEYOND.search(words) else f"http {head.status}"
+    told = [f"Retry-After: {one_line(wait, 40)}"] if (wait := head.headers.get("retry-after")) else []
+    if retried:
+        told.append(f"sent again {retried} x")
+    return kind, f"{words} ({', '.join(told)})" if told else words or None
 
 
 def _body_words(answer: Answer) -> str:

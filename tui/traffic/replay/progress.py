@@ -34,11 +34,16 @@ class Progress:
     kernel_reads: int = 0
     user_reads: int = 0
     coalesced: int = 0
-    retries: int = 0
+    late_reads: int = 0
+    scan_misses: int = 0  # content events of which the byte scan and the full parse thought differently
+    paused: bool = False
+    pauses_ns: int = 0  # length of the pauses that are over
+    expected: dict[str, int] = field(default_factory=dict)  # not due yet: schedule ns of when each will be
     unread: list[Finished] = field(default_factory=list)  # ended, and in no tick yet
     _open: dict[str, _Open] = field(default_factory=dict)
 
     def begin(self, id: str, group: str | None, due_ns: int, answer: Answer) -> None:
+        self.expected.pop(id, None)
         self._open[id] = _Open(id, group, due_ns, answer)
 
     def content(self, count: int) -> None:
@@ -50,6 +55,8 @@ class Progress:
         self.output_tokens += outcome.output_tokens or 0
         self.content_chunks += outcome.chunks - answer.chunks  # the parse wins over the scan
         self.coalesced += outcome.coalesced
+        self.late_reads += len(answer.late)
+        self.scan_misses += answer.missed
         self.kernel_reads += answer.kernel_reads
         self.user_reads += answer.user_reads
         if outcome.sent_s is not None:
@@ -58,11 +65,12 @@ class Progress:
             Finished(
                 outcome.id, outcome.group, outcome.status, outcome.reuse, (ended_ns - self.origin_ns) / 1e9,
                 outcome.ttft_s, outcome.tpot_s, outcome.e2e_s, outcome.prompt_tokens, outcome.cached_tokens,
-                outcome.output_tokens, outcome.error_kind,
+                outcome.output_tokens, outcome.error_kind, outcome.due_s, outcome.sent_s, outcome.server_queue_s,
             )
         )  # fmt: skip
 
     def tick(self, now_ns: int, dropped: int) -> Tick:
+        idle = not self._open and self.expected and not self.paused
         running = sum(1 for o in self._open.values() if o.answer.sent is not None)
         ended = self.ok + self.failed + self.cancelled
         return Tick(
@@ -78,6 +86,8 @@ class Progress:
             output_tokens=self.output_tokens,
             max_lag_s=self.max_lag_s,
             dropped=dropped,
+            paused=self.paused,
+            next_due_s=(min(self.expected.values()) + self.pauses_ns) / 1e9 if idle else None,
             finished=tuple(self.unread),
             in_flight=tuple(self._in_flight()),
         )

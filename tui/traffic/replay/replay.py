@@ -32,8 +32,9 @@ EndKind = Literal["done", "drained", "cancelled", "failed-fast", "orphaned", "di
 class ReplayEnd:
     """How a replay ended. `died` means that its process was killed or broke; the lines written so far are readable.
 
-    `fidelity` is that of the run file's end line: clock, kernel_reads, user_reads, coalesced_events, content_events,
-    max_send_lag_s, retries, replayer_cpu_share, ticks_dropped; empty when the process died.
+    `fidelity` is that of the run file's end line: clock, kernel_reads, user_reads, clock_steps, coalesced_events,
+    late_reads, scan_mismatches, content_events, max_send_lag_s, retries, busy_retries, paused_s, replayer_cpu_share,
+    ticks_dropped; empty when the process died.
     """
 
     kind: EndKind
@@ -99,6 +100,14 @@ class Replay:
             if tick is not None:
                 finished, self._finished = tuple(self._finished), []
                 yield replace(tick, finished=finished)
+
+    async def pause(self) -> None:
+        """Send nothing more for now; what was sent goes on, and the schedule waits."""
+        await self._tell("pause")
+
+    async def resume(self) -> None:
+        """Go on where `pause` stopped; what was not due then is later by the length of the pause."""
+        await self._tell("resume")
 
     async def drain(self) -> None:
         """Send nothing new, let what runs finish."""

@@ -3,19 +3,23 @@
 import asyncio
 import os
 import secrets
-from collections import deque
 from collections.abc import Coroutine
 from time import monotonic_ns
+from typing import NamedTuple
 
 from tui.errors import VtuneError
+from tui.traffic.filed import pass_id, passes
 from tui.traffic.http.pool import Pool
 from tui.traffic.http.target import encode_request, parse_target
 from tui.traffic.recording import Recording, Request
 from tui.traffic.replay.answer import Answer
 from tui.traffic.replay.body import Rewriter
-from tui.traffic.replay.outcomes import Ending, settle
+from tui.traffic.replay.closed import ClosedQueue
+from tui.traffic.replay.gate import Gate
+from tui.traffic.replay.outcomes import TOO_LONG, Ending, settle
 from tui.traffic.replay.progress import Progress
 from tui.traffic.replay.runfile import RunFile
+from tui.traffic.replay.scan import ContentScan
 from tui.traffic.replay.sender import Connecting, Sender
 from tui.traffic.replay.spec import ReplaySpec
 from tui.traffic.replay.timer import Timer
@@ -25,35 +29,47 @@ from tui.traffic.schedule import Pace
 LEAD_NS = 250_000_000
 
 
+class Moment(NamedTuple):
+    ended: int  # CLOCK_MONOTONIC ns
+    schedule: int  # the same in the run's own time
+
+
 class Run:
-    """`go` replays the whole recording; `cancel` and `drain` may be called from the loop meanwhile."""
+    """`go` replays the whole recording, as often as asked; the other methods may be called from the loop meanwhile."""
+
+    gate: Gate | None = None
 
     def __init__(self, spec: ReplaySpec, recording: Recording, pace: Pace, file: RunFile, progress: Progress) -> None:
         self.spec, self.recording, self.pace = spec, recording, pace
         self.file, self.progress = file, progress
         self.kind = "done"
         self.request_ids = f"vtune-{secrets.token_hex(4)}"  # unique per run: vLLM breaks on an id that it still holds
-        self.sender = Sender(Pool(parse_target(spec.url)), spec.timeout_s)
+        self.sender = Sender(Pool(parse_target(spec.url)), spec.timeout_s, spec.retry)
+        self.requests = passes(recording.requests, spec.loop)
         self._headers = request_headers(spec)
         self._rewrite = Rewriter(spec)
-        self._requests = {request.id: request for request in recording.requests}
-        self._numbers = {id: number for number, id in enumerate(self._requests)}
-        self._answered: dict[str, asyncio.Future[int]] = {}  # of the followed: when the answer ended, ns
+        self._scan = ContentScan()
+        self._numbers = {request.id: number for number, request in enumerate(self.requests)}
+        self._unsent = {pass_id(id, n): why for id, why in spec.unsent.items() for n in range(1, spec.loop + 1)}
+        self._answered: dict[str, asyncio.Future[Moment]] = {}  # of the followed: when the answer ended
         self._texts: dict[str, str | None] = {}  # of the followed, for live turns; None where there is no answer
         self._waiting: set[asyncio.Task[None]] = set()  # not due yet: drain ends these
         self._sending: set[asyncio.Task[None]] = set()  # due: cancel ends these too
         self._settling: set[asyncio.Task[None]] = set()  # answered: nothing ends these
-        self._places: deque[int] = deque()  # closed loop: when each free place became free, ns
+        self._queue = ClosedQueue(self.requests) if pace.mode == "closed" else None
         self._bug: BaseException | None = None
 
     async def go(self, origin_ns: int) -> None:
-        """Replay; the run's clock starts at `origin_ns`, which should lie LEAD_NS ahead."""
+        """Replay; the run's clock starts at `origin_ns`, which should lie `lead_ns` ahead."""
         loop = asyncio.get_running_loop()
         self.progress.origin_ns = self._origin = origin_ns
         self._timer, self._changed = Timer(), asyncio.Event()
-        self._answered = {r.after: loop.create_future() for r in self.recording.requests if r.after}
+        self.gate = Gate(self._timer, origin_ns)
+        if self.progress.paused:
+            self.gate.pause()
+        self._answered = {r.after: loop.create_future() for r in self.requests if r.after}
         try:
-            self._spawn(self._waiting, self._closed_loop() if self.pace.mode == "closed" else self._open_loop())
+            self._spawn(self._waiting, self._open_loop() if self._queue is None else self._closed_loop(self._queue))
             while tasks := self._waiting | self._sending | self._settling:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -61,6 +77,20 @@ class Run:
             self.sender.pool.close()
         if self._bug is not None:
             raise self._bug
+
+    def pause(self) -> None:
+        """Send nothing more for now; what is due or sent goes on."""
+        self.progress.paused = True
+        if self.gate is not None:
+            self.gate.pause()
+
+    def resume(self) -> None:
+        """Go on where `pause` stopped: what was not due then is put off by the length of the pause."""
+        self.progress.paused = False
+        if self.gate is not None:
+            self.gate.resume()
+            self.progress.pauses_ns = self.gate.paused_ns
+            self._changed.set()
 
     def drain(self) -> None:
         """Start nothing new; what is due or sent finishes."""
@@ -90,47 +120,60 @@ class Run:
         self._changed.set()
 
     async def _open_loop(self) -> None:
-        for due_s, request in self.pace.due_times(self.recording.requests):
-            await self._timer.until(self._origin + int(due_s * 1e9) - LEAD_NS)
+        for due_s, request in self.pace.due_times(self.requests):
+            due = self.progress.expected[request.id] = int(due_s * 1e9)
+            await self.gate.until(due, LEAD_NS)
             self._spawn(self._waiting, self._turn(request, due_s))
 
     async def _turn(self, request: Request, due_s: float) -> None:
+        expected = self.progress.expected
         if request.after is not None:
             parent = self._answered[request.after]
+            expected.pop(request.id, None)  # not known before that answer
             await asyncio.wait([parent])
-            due_s = self.pace.follow(due_s, (parent.result() - self._origin) / 1e9, request.think_s)
-        due_ns = self._origin + int(due_s * 1e9)
-        await self._timer.until(due_ns - LEAD_NS)
+            due_s = self.pace.follow(due_s, parent.result().schedule / 1e9, request.think_s)
+        due = expected[request.id] = int(due_s * 1e9)
+        await self.gate.until(due, LEAD_NS)
         data = self._encode(request)
-        connecting = asyncio.get_running_loop().create_task(self.sender.prepare(due_ns))
-        try:
-            await self._timer.until(due_ns)
-        except asyncio.CancelledError:
-            connecting.cancel()  # a connection that is open already ends with the process
-            raise
+        connecting, due_ns = await self._connected(due)
         if (task := asyncio.current_task()) is not None:
             self._waiting.discard(task)
             self._sending.add(task)
         await self._send(request, data, connecting, due_ns)
 
-    async def _closed_loop(self) -> None:
-        pending = list(self.recording.requests)
-        places = min(self.pace.concurrency or 1, len(pending))
-        self._places.extend([self._origin] * places)
-        await self._timer.until(self._origin - LEAD_NS)
+    async def _connected(self, due: int) -> tuple[Connecting, int]:
+        """Connects a little before schedule time `due` and waits for it; after a pause meanwhile, once more."""
+        while True:
+            planned = await self.gate.until(due, LEAD_NS)
+            connecting = asyncio.get_running_loop().create_task(self.sender.prepare(planned))
+            try:
+                due_ns = await self.gate.until(due)
+            except asyncio.CancelledError:
+                connecting.cancel()  # a connection that is open already ends with the process
+                raise
+            if due_ns == planned:
+                return connecting, due_ns
+            if (connection := await connecting) is not None:
+                self.sender.pool.give(connection)
+
+    async def _closed_loop(self, queue: ClosedQueue) -> None:
+        places = min(self.pace.concurrency or 1, len(self.requests))
+        queue.free.extend([self._origin] * places)
+        await self.gate.until(0, LEAD_NS)
         for connection in await asyncio.gather(*(self.sender.prepare(self._origin) for _ in range(places))):
             if connection is not None:
                 self.sender.pool.give(connection)
-        await self._timer.until(self._origin)
-        while pending:
+        await self.gate.until(0)
+        while queue.left:
             self._changed.clear()
-            ready = next((i for i, r in enumerate(pending) if r.after is None or self._answered[r.after].done()), None)
-            if ready is None or not self._places:
+            taken = None if self.gate.paused else queue.take()
+            if taken is None:
                 await self._changed.wait()
                 continue
-            request, due_ns = pending.pop(ready), self._places.popleft()
+            request, due_ns = taken
             if request.after is not None:
-                due_ns = max(due_ns, self._answered[request.after].result())
+                due_ns = max(due_ns, self._answered[request.after].result().ended)
+            due_ns = max(due_ns, self.gate.resumed_at)
             self._spawn(self._sending, self._send(request, self._encode(request), None, due_ns))
 
     def _encode(self, request: Request) -> bytes | None:
@@ -147,18 +190,21 @@ class Run:
         texts: list[str | None] = []
         while request.after is not None:
             texts.append(self._texts.get(request.after))
-            request = self._requests[request.after]
+            request = self.requests[self._numbers[request.after]]
         return texts[::-1]
 
     async def _send(self, request: Request, data: bytes | None, connecting: Connecting | None, due_ns: int) -> None:
-        answer = Answer(self.progress.content)
+        answer = Answer(self.progress.content, self._scan)
         self.progress.begin(request.id, request.group, due_ns, answer)
-        if data is None:
-            words = "the turn it follows has no answer"
-            ending, cost = Ending(monotonic_ns(), kind="no earlier answer", words=words), None
+        cost = None
+        if (why := self._unsent.get(request.id)) is not None:
+            ending = Ending(monotonic_ns(), kind=TOO_LONG, words=f"not sent: {why}")
+        elif data is None:
+            ending = Ending(monotonic_ns(), kind="no earlier answer", words="the turn it follows has no answer")
         else:
             ending, cost = await self.sender.send(data, answer, connecting, due_ns)
-        self._places.append(ending.ended_ns)
+        if self._queue is not None:
+            self._queue.free.append(ending.ended_ns)
         if not self.spec.live_turns:
             self._release(request, ending)
         self._spawn(self._settling, self._settle(request, answer, ending, due_ns, cost))
@@ -179,7 +225,10 @@ class Run:
     def _release(self, request: Request, ending: Ending) -> None:
         followed = self._answered.get(request.id)
         if followed is not None and not followed.done():
-            followed.set_result(ending.ended_ns)
+            followed.set_result(Moment(ending.ended_ns, self.gate.schedule(ending.ended_ns)))
+            if self._queue is not None:
+                self._queue.answered(request.id)
+                self._changed.set()
 
 
 def request_headers(spec: ReplaySpec) -> list[tuple[str, str]]:

@@ -1,11 +1,15 @@
-"""Sending one request over the pool: fresh connections, one retry, a time limit."""
+"""Sending one request over the pool: fresh connections, one retry, a time limit, patience with a busy server."""
 
 import asyncio
+import contextlib
 import os
+import ssl
 from dataclasses import dataclass
-from time import monotonic_ns
+from email.utils import parsedate_to_datetime
+from time import monotonic_ns, time
 
 from tui.traffic.http.connection import Connection, ConnectionLost, ProtocolError
+from tui.traffic.http.parser import ResponseParser
 from tui.traffic.http.pool import Pool
 from tui.traffic.replay.answer import Answer, one_line
 from tui.traffic.replay.outcomes import Ending
@@ -17,7 +21,9 @@ Connecting = asyncio.Task[Connection | None]
 class Sender:
     pool: Pool
     timeout_s: float  # of one request, from when it is due
-    retries: int = 0
+    patience: int = 0  # how often a request is sent again that a busy server (429, 503) refused
+    retries: int = 0  # because an idle connection was closed
+    waits: int = 0  # because the server was busy
 
     async def prepare(self, due_ns: int) -> Connection | None:
         """A connection that is open and fresh at `due_ns`; None if there is none yet: sending tries again."""
@@ -55,14 +61,15 @@ class Sender:
         if connection is None:
             connection, opened_before = await self.pool.connect(), False
         cost.append(0.0 if opened_before else (monotonic_ns() - due_ns) / 1e9)
+        retried = 0
         while True:
             try:
                 head = await connection.exchange(data, answer)
             except ConnectionLost as lost:
                 if lost.started:
-                    return Ending(monotonic_ns(), kind="cut short", words=one_line(str(lost)))
+                    return Ending(monotonic_ns(), kind="cut short", words=one_line(str(lost)), retried=retried)
                 if not opened_before:
-                    return Ending(monotonic_ns(), kind="connection", words=one_line(str(lost)))
+                    return Ending(monotonic_ns(), kind="connection", words=one_line(str(lost)), retried=retried)
                 # The server may have closed it just as we wrote; nothing was answered, so once more is safe.
                 self.retries += 1
                 connection, opened_before = await self.pool.connect(), False
@@ -70,12 +77,35 @@ class Sender:
                 continue
             ended = monotonic_ns()
             self.pool.give(connection)
-            return Ending(ended, head=head)
+            wait = busy_s(head)
+            if wait is None or retried >= self.patience or (ended - due_ns) / 1e9 + wait >= self.timeout_s:
+                return Ending(ended, head=head, retried=retried)
+            retried, self.waits = retried + 1, self.waits + 1
+            answer.restart()
+            await asyncio.sleep(wait)
+            idle = self.pool.idle()
+            connection, opened_before = idle or await self.pool.connect(), idle is not None
+
+
+def busy_s(head: ResponseParser) -> float | None:
+    """How long a refusal asks to wait (Retry-After, RFC 9110: seconds or a date), 1 s where it does not say; None for
+    any other answer."""
+    if head.status not in (429, 503):
+        return None
+    word = head.headers.get("retry-after", "").strip()
+    if word.isascii() and word.isdigit():
+        return float(word)
+    with contextlib.suppress(ValueError):
+        return max(0.0, parsedate_to_datetime(word).timestamp() - time())
+    return 1.0
 
 
 def _words(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "connecting took too long"
+    if isinstance(error, ssl.SSLError):  # its errno is OpenSSL's, and no system's
+        why = getattr(error, "verify_message", "") or (error.reason or str(error)).replace("_", " ").lower()
+        return one_line(f"TLS: {why}")
     # asyncio puts its own text before the system's.
     system = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else None
     return one_line(system or str(error) or type(error).__name__)

@@ -1,0 +1,74 @@
+"""The byte scan agrees with the full parse, whatever a server's events look like."""
+
+import json
+from time import monotonic_ns
+
+import pytest
+
+from tui.traffic.replay.answer import LATE_NS, Answer, parse
+from tui.traffic.replay.scan import ContentScan
+
+
+def chunk(separators=(",", ":"), **choice):
+    row = {"id": "c-1", "choices": [{"index": 0, **choice}], "usage": None}
+    return b"data: " + json.dumps(row, separators=separators).encode()
+
+
+SHAPES = {
+    "chat": [chunk(delta={"role": "assistant", "content": ""}), *[chunk(delta={"content": " w"})] * 5],
+    "blanks": [chunk((", ", ": "), delta={"content": " w"})] * 5,
+    "a quote as text": [chunk(delta={"content": '"'})] * 5,
+    "a role in every chunk": [chunk(delta={"role": "assistant", "content": "w"})] * 5,
+    "completions": [chunk(text=" w", logprobs=None)] * 5,
+    "empty text between": [chunk(delta={"content": "w"}), chunk(delta={"content": ""}), chunk(delta={})] * 3,
+    "reasoning, then text": [chunk(delta={"reasoning": "r"})] * 3 + [chunk(delta={"content": "w"})] * 3,
+    "reasoning beside empty text": [chunk(delta={"content": "w"}), chunk(delta={"content": "", "reasoning": "r"})],
+    "text, then a tool call": [chunk(delta={"content": "w"}), chunk(delta={"tool_calls": [{"function": {}}]})],
+    "text in parts": [chunk(delta={"content": [{"type": "text", "text": "w"}]})] * 3,
+    "the words of a mark as text": [chunk(delta={"content": "w"}), chunk(delta={"x": '"delta":{"content":"w"}'})],
+    "usage with the key text": [chunk(delta={"content": "w"}), b'data: {"choices":[],"usage":{"text":"x"}}'],
+    "an error": [chunk(delta={"content": "w"}), b'data: {"error":{"message":"no","content":"x"}}'],
+    "cut in a mark": [chunk(delta={"content": "w"}), b'data: {"choices":[{"delta":{"content":"'],
+    "no JSON": [chunk(delta={"content": "w"}), b"data: [DONE]", b": comment", b"data: {", b"data: 7"],
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+async def test_it_counts_what_the_parse_counts(name):
+    scan = ContentScan()
+    for _ in range(2):  # the second answer meets what the first one taught
+        answer = Answer(lambda count: None, scan)
+        for number, event in enumerate(SHAPES[name]):
+            answer.on_body(event + b"\n\n", 1000 + number, False)
+        parsed = await parse(answer)
+        assert answer.chunks == len(parsed.content_ns) > 0 and answer.missed == 0
+        assert answer.first == parsed.content_ns[0]
+
+
+def test_events_of_a_known_shape_are_not_parsed():
+    scan = ContentScan()
+    assert all(scan.has_content(event) for event in SHAPES["chat"][1:] * 100)
+    assert scan.parsed == 1
+
+
+async def test_a_scan_that_was_wrong_is_counted():
+    """A server that puts a key of the same name elsewhere, after the scan has learned the plain shape."""
+    scan = ContentScan()
+    answer = Answer(lambda count: None, scan)
+    answer.on_body(chunk(text="w") + b"\n\n", 1, False)
+    answer.on_body(b'data: {"choices":[],"note":{"text":"not content"}}\n\n', 2, False)
+    parsed = await parse(answer)
+    assert (len(parsed.content_ns), answer.chunks, answer.missed) == (1, 2, 1)
+
+
+async def test_events_that_share_a_read_or_were_read_late_are_coalesced():
+    event = chunk(delta={"content": "w"}) + b"\n\n"
+    answer = Answer(lambda count: None)
+    now = monotonic_ns()
+    answer.on_body(event, now, True)
+    answer.on_body(event * 3, now + 1, False)  # three share one time
+    answer.on_body(event[:9], now + 2, False)
+    answer.on_body(event[9:], now + 3, False)  # one event in two reads has the time of its end
+    answer.on_body(event, monotonic_ns() - 3 * LATE_NS, True)  # the kernel had it long before
+    parsed = await parse(answer)
+    assert (len(parsed.content_ns), parsed.coalesced, answer.late) == (6, 4, {3})
