@@ -86,6 +86,10 @@ class Scrape:
     def engine(self, name: str) -> EngineSample | None:
         return next((e for e in self.engines if e.engine == name), None)
 
+    def only(self, name: str) -> "Scrape":
+        """This scrape as if that engine were alone."""
+        return Scrape(self.t, tuple(e for e in self.engines if e.engine == name), self.started_at)
+
     def to_json(self) -> dict[str, Any]:
         return self.changes(NOTHING)
 
