@@ -44,7 +44,7 @@ def engine(**applied) -> EngineRecord:
 KEYS = {
     "": ["schema", "id", "label", "session", "started_at", "duration_s", "recording", "engine", "pace", "in_flight",
          "cache_reset", "requests", "ttft_s", "tpot_s", "itl_s", "e2e_s", "output_tokens", "server", "groups",
-         "throughput", "goodput", "prefix_cache", "speculative", "kv_cache", "memory", "fidelity", "targets",
+         "throughput", "goodput", "prefix_cache", "speculative", "kv_cache", "steps", "memory", "fidelity", "targets",
          "caveats"],
     "recording": ["name", "sha256", "requests", "prompt_tokens", "synthetic"],
     "engine": ["vllm", "model", "device", "argv", "start_kind", "start_s", "asked", "applied", "mismatches",
@@ -55,10 +55,12 @@ KEYS = {
     "ttft_s": ["all", "cold", "partial", "warm", "unknown"],
     "server": ["queue_s", "prefill_s", "decode_s"],
     "throughput": ["requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s"],
-    "prefix_cache": ["state", "queries", "hits", "hit_rate", "client_hit_rate", "ceiling"],
+    "prefix_cache": ["state", "queries", "hits", "hit_rate", "client_hit_rate", "ceiling", "lost", "pools", "turns",
+                     "ceilings"],
     "speculative": ["state", "method", "drafts", "draft_tokens", "accepted_tokens", "acceptance_rate",
-                    "mean_acceptance_length", "per_position", "tokens_per_step"],
-    "kv_cache": ["usage_peak", "usage_mean", "preemptions"],
+                    "mean_acceptance_length", "per_position", "tokens_per_step", "draft_kv_tokens", "copied"],
+    "kv_cache": ["usage_peak", "usage_mean", "preemptions", "tokens", "block_size", "blocks", "blocks_used_peak",
+                 "partial_blocks", "longest", "would_hold", "predicted", "residency", "engines"],
     "memory": ["engine_pss_peak_bytes", "gpu_used_bytes"],
     "fidelity": ["send_lag_s", "connect_s", "clock", "coalesced_events", "replayer_cpu_share", "ticks_dropped"],
 }  # fmt: skip
@@ -180,7 +182,8 @@ def test_kv_usage_is_weighed_by_time_and_its_peak_is_of_the_fullest_engine():
     scrapes = [at(90.0, 0.9), at(100.0, 0.0, 0.0), at(101.0, 0.4, 0.2), at(104.0, 0.1, 0.4), at(120.0, 0.0, 0.0)]
     result = build_result(run(scrapes=scrapes), None, [outcome(0, 3.0, 0, begin=0.0, e2e_s=4.5)])
     # 0 -> 0.4 in 1 s, 0.4 for 3 s; what comes after the last request is idle, what came before is another run's
-    assert result["kv_cache"] == {"usage_peak": 0.4, "usage_mean": pytest.approx((0.2 + 1.2) / 4), "preemptions": 0}
+    kv = result["kv_cache"]
+    assert (kv["usage_peak"], kv["usage_mean"], kv["preemptions"]) == (0.4, pytest.approx((0.2 + 1.2) / 4), 0)
 
 
 def test_states_come_from_the_metrics_where_nothing_was_read_back():

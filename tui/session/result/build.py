@@ -7,7 +7,8 @@ from typing import Any
 from tui.engine.settings import Target
 from tui.errors import VtuneError
 from tui.session import secrets
-from tui.session.result import counters, latency, load
+from tui.session.pool import engine_before
+from tui.session.result import counters, kv_cache, latency, load
 from tui.session.result.caveats import caveats
 from tui.session.result.targets import goodput, judge
 from tui.session.state import EngineRecord, RunRecord, State
@@ -24,7 +25,8 @@ def result_of(
     """The result of run `number` of a session, from its journal and the lines of its ``run-N.jsonl``."""
     run = state.runs[number]
     engine = state.engines.get(run.engine)
-    return build_result(run, engine, outcomes, end, state.profile.get("targets") or (), state.header)
+    before = engine_before(state, run.engine)
+    return build_result(run, engine, outcomes, end, state.profile.get("targets") or (), state.header, before)
 
 
 def build_result(
@@ -34,11 +36,13 @@ def build_result(
     end: Mapping[str, Any] | None = None,
     targets: Iterable[Target | Mapping[str, Any]] = (),
     header: Mapping[str, Any] | None = None,
+    before: EngineRecord | None = None,
 ) -> dict[str, Any]:
     """The `vtune.run/1` object of a run, finished or not.
 
     `end` is the last line of ``run-N.jsonl`` (None when the replay was cut short), `targets` those of
-    the profile, `header` the journal's. Without scrapes of the run the engine's counters are unknown.
+    the profile, `header` the journal's, `before` the engine that was started before. Without scrapes of the run the
+    engine's counters are unknown.
     """
     # The file has the order of ending; by due time the result does not depend on it.
     outcomes = sorted(outcomes, key=lambda o: (o.due_s, o.id))
@@ -47,13 +51,14 @@ def build_result(
     seen = counters.of_run(run.scrapes, run.started_at)
     duration = load.duration_s(outcomes, end)
     block = _engine(engine)
+    in_flight = load.in_flight(outcomes, duration)
     result = {
         **_identity(run, header or {}),
         "duration_s": duration,
         "recording": _recording(run, outcomes),
         "engine": block,
         "pace": _pace(run),
-        "in_flight": load.in_flight(outcomes, duration),
+        "in_flight": in_flight,
         "cache_reset": run.cache_reset,
         "requests": latency.requests(outcomes),
         **latency.latencies(outcomes),
@@ -61,9 +66,11 @@ def build_result(
         "groups": latency.groups(outcomes),
         "throughput": load.throughput(outcomes, duration),
         "goodput": goodput(targets, outcomes, duration),
-        "prefix_cache": counters.prefix_cache(seen, block, outcomes, run.ceiling),
-        "speculative": counters.speculative(seen, block),
-        "kv_cache": counters.kv_cache(seen, run.started_at, load.last_end_s(outcomes)),
+        "prefix_cache": {**counters.prefix_cache(seen, block, outcomes, run.ceiling), **kv_cache.reuse(run)},
+        "speculative": {**counters.speculative(seen, block), **kv_cache.speculative(run, engine)},
+        "kv_cache": kv_cache.kv_cache(
+            seen, run, engine, before, outcomes, load.last_end_s(outcomes), in_flight["peak"]
+        ),
         "memory": _memory(run),
         "fidelity": _fidelity(outcomes, end.get("fidelity") or {}),
     }
@@ -134,7 +141,12 @@ def _fidelity(outcomes: Sequence[Outcome], told: Mapping[str, Any]) -> dict[str,
         "send_lag_s": dist(o.sent_s - o.due_s for o in outcomes if o.sent_s is not None),
         "connect_s": dist(o.connect_s for o in outcomes),
         "clock": told.get("clock"),
+        "clock_steps": told.get("clock_steps"),
         "coalesced_events": sum(o.coalesced for o in outcomes) if outcomes else None,
+        "late_reads": told.get("late_reads"),
+        "scan_mismatches": told.get("scan_mismatches"),
+        "busy_retries": told.get("busy_retries"),
+        "paused_s": told.get("paused_s"),
         "replayer_cpu_share": told.get("replayer_cpu_share"),
         "ticks_dropped": told.get("ticks_dropped"),
     }

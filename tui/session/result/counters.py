@@ -1,8 +1,7 @@
-"""What the engine's counters say about a run: prefix cache, speculation, KV cache."""
+"""What the engine's counters say about a run: prefix cache and speculation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Literal
 
 from tui.metrics.scrape import Scrape
@@ -80,23 +79,3 @@ def speculative(seen: Seen, engine: Mapping[str, Any]) -> dict[str, Any]:
         "per_position": list(window.per_position),
         "tokens_per_step": seen.window.tokens_per_step,
     }
-
-
-def kv_cache(seen: Seen, started_at: float, last_end_s: float | None) -> dict[str, Any]:
-    """Usage of the fullest engine, 0..1; the mean is over the time in which requests ran."""
-    points = [(s.t, s.kv_usage) for s in seen.scrapes if s.kv_usage is not None]
-    until = started_at + last_end_s if last_end_s is not None else None
-    during = [p for p in points if until is None or p[0] <= until]
-    return {
-        "usage_peak": max((usage for _, usage in points), default=None),
-        "usage_mean": _mean_over_time(during),
-        "preemptions": seen.window.preemptions,
-    }
-
-
-def _mean_over_time(points: Sequence[tuple[float, float]]) -> float | None:
-    """Trapezoids: a busy engine answers scrapes late, so they are not evenly spaced."""
-    span = points[-1][0] - points[0][0] if points else 0.0
-    if span <= 0:
-        return points[0][1] if points else None
-    return sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(points)) / span
