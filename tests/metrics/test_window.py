@@ -18,6 +18,7 @@ def test_the_captured_ngram_run_reads_as_vllm_reported_it():
     assert window.per_position == (1.0, 0.9, 0.9, 0.9)
     assert window.output_tokens_per_s == 30.0
     assert window.tokens_per_step == 60 / 23
+    assert (window.batch_size, window.batch_tokens) == (1.0, 182 / 23)  # one request at a time, 2 prompts
     assert (window.hit_rate, window.preemptions, window.restarts) == (0.0, 0, 0)
 
 

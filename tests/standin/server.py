@@ -281,6 +281,9 @@ class Server:
         engine.observe("request_generation_tokens", produced)
         if produced > 1:
             engine.observe("request_time_per_output_token_seconds", (now - first) / (produced - 1))
+        for number, tokens in enumerate(plan.steps):  # every request is a batch of its own here
+            computed = 0 if number else plan.prompt_tokens - plan.cached_tokens
+            engine.observe("iteration_tokens_total", computed + tokens)
         for _ in plan.steps[1:]:
             engine.observe("inter_token_latency_seconds", (now - first) / (len(plan.steps) - 1))
 

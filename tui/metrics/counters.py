@@ -19,6 +19,8 @@ class Counters:
     prompt_tokens_cached: int | None = None
     generation_tokens: int | None = None
     preemptions: int | None = None
+    step_tokens: int | None = None  # computed prompt tokens and generated ones
+    step_count: int | None = None  # steps of the engine that gave tokens
     spec_drafts: int | None = None  # steps that verified a proposal
     spec_draft_tokens: int | None = None
     spec_accepted_tokens: int | None = None

@@ -51,6 +51,9 @@ METRICS: tuple[Metric, ...] = (
     Metric("prompt_tokens_cached", "counter", ("prompt_tokens_cached",)),
     Metric("generation_tokens", "counter", ("generation_tokens",)),
     Metric("preemptions", "counter", ("num_preemptions",)),
+    # A histogram in spite of its name: computed prompt tokens and generated ones of a step that gave any.
+    Metric("step_tokens", "counter", ("iteration_tokens_total_sum",)),
+    Metric("step_count", "counter", ("iteration_tokens_total_count",)),
     Metric("spec_drafts", "counter", ("spec_decode_num_drafts",)),
     Metric("spec_draft_tokens", "counter", ("spec_decode_num_draft_tokens",)),
     Metric("spec_accepted_tokens", "counter", ("spec_decode_num_accepted_tokens",)),

@@ -95,6 +95,18 @@ class Window(Counters):
         return ratio(self.kv_reuse_gap_sum_s, self.kv_reuse_gap_count)
 
     @property
+    def batch_size(self) -> float | None:
+        """Requests that got tokens in a step of the engine: (ITL + TTFT observations) / steps that gave any."""
+        if self.itl_count is None or self.ttft_count is None:
+            return None
+        return ratio(self.itl_count + self.ttft_count, self.step_count)
+
+    @property
+    def batch_tokens(self) -> float | None:
+        """Tokens in a step, computed prompt tokens included: a prompt counts whole in the step that ends it."""
+        return ratio(self.step_tokens, self.step_count)
+
+    @property
     def output_tokens_per_s(self) -> float | None:
         return ratio(self.generation_tokens, self.seconds)
 

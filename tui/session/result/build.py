@@ -71,6 +71,7 @@ def build_result(
         "kv_cache": kv_cache.kv_cache(
             seen, run, engine, before, outcomes, load.last_end_s(outcomes), in_flight["peak"]
         ),
+        "steps": counters.steps(seen),
         "memory": _memory(run),
         "fidelity": _fidelity(outcomes, end.get("fidelity") or {}),
     }

@@ -79,3 +79,9 @@ def speculative(seen: Seen, engine: Mapping[str, Any]) -> dict[str, Any]:
         "per_position": list(window.per_position),
         "tokens_per_step": seen.window.tokens_per_step,
     }
+
+
+def steps(seen: Seen) -> dict[str, Any]:
+    """The engine's steps that gave tokens: how many, and the requests and tokens in one of them on average."""
+    window = seen.window
+    return {"n": window.step_count, "requests": window.batch_size, "tokens": window.batch_tokens}
