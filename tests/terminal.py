@@ -17,13 +17,15 @@ PATIENCE = 30.0
 
 
 class Terminal:
-    """vtune under a pty of 120x36, the stand-in with a tree of processes; what it wrote is in `screen`, raw."""
+    """vtune under a pty, the stand-in with a tree of processes; what it wrote is in `screen`, raw."""
 
-    def __init__(self, *words: str | Path, argv: list[str] | None = None) -> None:
+    def __init__(
+        self, *words: str | Path, argv: list[str] | None = None, size: tuple[int, int] = (120, 36), **env: str
+    ) -> None:
         """`words` are vtune's; `argv` is a whole command instead, such as a shell that runs it."""
         self.master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
-        env = {**os.environ, "TERM": "xterm-256color", "STANDIN_TREE": "1", "PYTHONPATH": str(ROOT)}
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        env = {**os.environ, "TERM": "xterm-256color", "STANDIN_TREE": "1", "PYTHONPATH": str(ROOT), **env}
         self.process = subprocess.Popen(
             argv or [sys.executable, "-m", "tui", *map(str, words)],
             stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True,

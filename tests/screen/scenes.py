@@ -85,7 +85,8 @@ def finished(n: int, cached: bool = True, seed: int = 7) -> tuple[Finished, ...]
             Finished(
                 id=f"r{number:02}", group=None, status="ok", reuse=reuse, at_s=3.1 * number,
                 ttft_s=middle * math.exp(dice.gauss(0, 0.22)), tpot_s=0.034 * math.exp(dice.gauss(0, 0.08)),
-                e2e_s=3.4, prompt_tokens=1_200, cached_tokens=900, output_tokens=28,
+                e2e_s=3.4, prompt_tokens=1_200, cached_tokens=900, output_tokens=28, due_s=max(0.0, 3.1 * number - 3.4),
+                sent_s=max(0.0, 3.1 * number - 3.4) + 0.05,
             )
         )  # fmt: skip
     return tuple(rows)
@@ -123,6 +124,7 @@ def metrics(seconds: int = 58, speculation: bool = False, caching: bool = True) 
         speculative_method="ngram:4:2-4" if speculation else None, acceptance_window=accept,
         acceptance_rate=0.583 if speculation else None, mean_acceptance_length=3.33 if speculation else None,
         per_position=(0.81, 0.64, 0.49, 0.39) if speculation else (), tokens_per_step=3.1 if speculation else None,
+        step_window=tuple((at, 3.1 + 0.5 * math.sin(t / 6)) for t, at in enumerate(clock)) if speculation else (),
         running=3, waiting=2, preemptions=0, output_tokens_per_s=speed,
         prompt_tokens_per_s=tuple((at, value * 31) for at, value in speed),
     )  # fmt: skip

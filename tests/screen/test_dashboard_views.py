@@ -228,4 +228,4 @@ async def test_plots_take_their_colours_from_the_theme() -> None:
         dark = colours(app)
         app.theme = "vtune-light"
         await pilot.pause()
-        assert dark == {look.DARK.variables["cold"]} and colours(app) == {look.LIGHT.variables["cold"]}
+        assert dark == {look.DARK.variables["used"]} and colours(app) == {look.LIGHT.variables["used"]}

@@ -45,9 +45,10 @@ def _all(height: int, stage: Stage, busy: bool, area: str) -> set[str]:
 
 
 def _one(height: int, stage: Stage, area: str) -> set[str]:
+    names = {"areas"} if height >= 12 else set()
     if area in ("levers", "runs"):
-        return {area} if area == "runs" else {"middle", area}
-    shown = {"middle", "centre"}
+        return names | ({area} if area == "runs" else {"middle", area})
+    shown = names | {"middle", "centre"}
     if height >= 18:
         shown.add("numbers")
     if area in PANELS:

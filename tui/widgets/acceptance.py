@@ -1,6 +1,6 @@
 """Speculative decoding: how many proposed tokens are accepted, over time and by draft position."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual.content import Content
 
@@ -19,6 +19,7 @@ class View:
     state: Switch
     method: str | None
     window: Points
+    steps: Points
     rate: float | None
     mean_length: float | None
     per_position: tuple[float, ...]
@@ -35,6 +36,7 @@ class Acceptance(Panel):
             seen.speculative_state,
             seen.speculative_method,
             seen.acceptance_window,
+            seen.step_window,
             seen.acceptance_rate,
             seen.mean_acceptance_length,
             seen.per_position,
@@ -63,23 +65,33 @@ class Acceptance(Panel):
         if len(bars) > room:
             bars = [] if room < 2 else bars[:room]
         room -= len(bars)
-        line = Timeline.of(view.window, view.marks)
-        if room < 4 or line is None:
-            return [*bars, *legend]
-        columns = width - GUTTER
-        ticks = ((0.0, "  0 "), (1.0, "100%"))
-        series = [Series(line.points(view.window, 2 * columns), "partial")]
-        return [*draw(width, room, line.frame(1.0, ticks, columns), series), *bars, *legend]
+        return [*_over_time(view, width, room), *bars, *legend]
+
+
+def _over_time(view: View, width: int, height: int) -> list[Content]:
+    """Tokens per step as a line, from 1, where speculation gains nothing; the accepted share where steps are untold."""
+    counted = any(value is not None for _, value in view.steps)
+    points = view.steps if counted else view.window
+    line = Timeline.of(points, view.marks)
+    if height < 5 or line is None:
+        return []
+    low, top = (1.0, float(len(view.per_position) + 1 or 2)) if counted else (0.0, 1.0)
+    ticks = ((low, "  1 "), (top, f"{top:>3.0f} ")) if counted else ((0.0, "  0 "), (1.0, "100%"))
+    frame = line.frame(top, ticks, width - GUTTER)
+    series = [Series(line.points(points, 2 * (width - GUTTER)), "partial", kind="area")]
+    title = "tokens per step" if counted else "accepted share"
+    return [words((title, "$dim")), *draw(width, height - 1, replace(frame, y=(low, top)), series)]
 
 
 def _bars(shares: tuple[float, ...], width: int) -> list[Content]:
-    """One bar a draft position, with eighths of a cell."""
+    """How often the token at each draft position is accepted, with eighths of a cell."""
     room = max(4, width - 12)
     lines = []
     for position, share in enumerate(shares, 1):
         eighths = round(max(0.0, min(1.0, share)) * room * 8)
         bar = "█" * (eighths // 8) + (_PARTS[eighths % 8] if eighths % 8 else "")
-        lines.append(words((f"{position:>3} ", "$dim"), (f"{bar:<{room}}", "$partial"), f"{figures.percent(share):>7}"))
+        rest = ("·" * (room - len(bar)), "$faint")
+        lines.append(words((f"{position:>3} ", "$dim"), (bar, "$partial"), rest, f"{figures.percent(share):>7}"))
     return lines
 
 

@@ -7,6 +7,7 @@ from textual.content import Content
 from tui.session.snapshot import Points, Snapshot
 from tui.widgets import figures
 from tui.widgets.panel import Panel, flow, told, words
+from tui.widgets.plain import plain
 from tui.widgets.plot import GUTTER, Series, draw
 from tui.widgets.timeline import Timeline
 
@@ -19,6 +20,7 @@ class View:
     peak: float | None
     pool_tokens: int | None
     preemptions: int | None
+    engines: tuple[tuple[str, float | None], ...]
     marks: tuple[tuple[float, str], ...]
 
 
@@ -27,16 +29,20 @@ class KvCache(Panel):
 
     def view(self, snapshot: Snapshot) -> View:
         seen = snapshot.metrics
-        return View(seen.kv_usage, seen.kv_peak, snapshot.engine.kv_cache_tokens, seen.preemptions, seen.lever_marks)
+        pool = snapshot.engine.kv_cache_tokens
+        return View(seen.kv_usage, seen.kv_peak, pool, seen.preemptions, seen.kv_engines, seen.lever_marks)
 
     def heading(self, view: View) -> list[Content]:
         size = "pool size unknown" if view.pool_tokens is None else f"{figures.count(view.pool_tokens)} tokens"
-        return [words("KV cache"), words((size, "$dim"))]
+        several = [words((f"{len(view.engines)} engines", "$dim"))] if view.engines else []
+        return [words("KV cache"), words((size, "$dim")), *several]
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         if not view.usage:
             return told("usage unknown", width, "it is measured while a replay runs")
         legend = flow(_figures(view, width), width)
+        if view.engines:
+            legend = [*_engines(view, width, max(0, height - len(legend))), *legend]
         line = Timeline.of(view.usage, view.marks)
         room = height - len(legend)
         if room < 3 or line is None:
@@ -48,17 +54,36 @@ class KvCache(Panel):
             if room > 4
             else ((top, f"{top * 100:>3.0f}%"),)
         )
-        series = [Series(line.points(view.usage, 2 * columns), "cold", kind="area")]
+        series = [Series(line.points(view.usage, 2 * columns), "used", kind="area")]
         if view.peak is not None and room > 4:
             series.append(Series(line.level(view.peak, columns), "baseline", "┄", "points"))
         return [*draw(width, room, line.frame(top, ticks, columns), series), *legend]
 
 
+def _engines(view: View, width: int, most: int) -> list[Content]:
+    """A bar an engine, the fullest first, so that one that is full is seen beside the others."""
+    fullest = sorted(view.engines, key=lambda one: -(one[1] or 0.0))
+    shown = fullest if len(fullest) <= most else fullest[: max(0, most - 1)]
+    label = max((len(plain(name, 12)) for name, _ in shown), default=0)
+    room = max(4, width - label - 16)
+    lines = []
+    for name, usage in shown:
+        full = round((usage or 0.0) * room)
+        bar = words(("█" * full, "$used"), ("·" * (room - full), "$faint"))
+        lines.append(words((f"engine {plain(name, 12):>{label}} ", "$dim"), bar, f"{figures.percent(usage):>8}"))
+    if len(shown) < len(fullest):
+        lines.append(words((f"+ {len(fullest) - len(shown)} engines less full", "$dim")))
+    return lines[:most]
+
+
 def _figures(view: View, width: int) -> list[Content]:
     now = next((value for _, value in reversed(view.usage) if value is not None), None)
-    parts = [words(("now ", "$dim"), figures.percent(now)), words(("┄ peak ", "$dim"), figures.percent(view.peak))]
-    if view.peak is not None and view.pool_tokens is not None and width >= 56:
-        parts[1] = words(parts[1], (f" = {figures.count(round(view.peak * view.pool_tokens))} tokens", "$dim"))
+    parts = [words(("used ", "$dim"), figures.percent(now)), words(("┄ peak ", "$dim"), figures.percent(view.peak))]
+    # With several engines a share is of the fullest one, and the pool is all of theirs.
+    if view.pool_tokens is not None and not view.engines and width >= 40:
+        for at, share in enumerate((now, view.peak)):
+            if share is not None:
+                parts[at] = words(parts[at], (f" {figures.count(round(share * view.pool_tokens))} tokens", "$dim"))
     preempted = "unknown" if view.preemptions is None else figures.count(view.preemptions)
     parts.append(words(("preempted ", "$dim"), (preempted, "bold $warning" if view.preemptions else "")))
     return parts

@@ -10,6 +10,9 @@ from textual.theme import Theme
 GLYPHS: dict[str, str] = {"cold": "░", "partial": "▒", "warm": "█", "unknown": "·"}
 """Fill of each reuse class in plots, legends and tables."""
 
+ROLES = ("cold", "warm", "partial", "unknown", "used", "prefill", "decode", "baseline", "mark", "dim", "faint")
+"""What our own themes name and others do not."""
+
 DARK = Theme(
     name="vtune-dark",
     dark=True,
@@ -27,6 +30,9 @@ DARK = Theme(
         "cold": "#5fb3e8",
         "warm": "#f0a132",
         "partial": "#cf8fc0",
+        "used": "#8aa2f2",
+        "prefill": "#45c8b0",
+        "decode": "#2b7d74",
         "unknown": "#8f9bb3",
         "baseline": "#eef2f8",
         "mark": "#ecc94b",
@@ -61,6 +67,9 @@ LIGHT = Theme(
         "cold": "#0b6aa8",
         "warm": "#c25400",
         "partial": "#8c4a82",
+        "used": "#3d55b8",
+        "prefill": "#00806b",
+        "decode": "#67b3a4",
         "unknown": "#5a6475",
         "baseline": "#000000",
         "mark": "#8a6100",
@@ -82,7 +91,7 @@ LIGHT = Theme(
 def role_defaults(theme: Theme) -> dict[str, str]:
     """Our roles' colours under a theme that does not name them."""
     own = (DARK if theme.dark else LIGHT).variables
-    roles = {name: own[name] for name in ("cold", "warm", "partial", "unknown", "baseline", "mark", "dim", "faint")}
+    roles = {name: own[name] for name in ROLES}
     if theme.foreground:
         roles["baseline"] = theme.foreground
     return roles

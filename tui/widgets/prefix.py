@@ -7,7 +7,7 @@ from textual.content import Content
 from tui.session.snapshot import Points, Snapshot, Switch
 from tui.widgets import figures
 from tui.widgets.panel import Panel, flow, told, words
-from tui.widgets.plot import GUTTER, Series, draw
+from tui.widgets.time_columns import columns
 from tui.widgets.timeline import Timeline
 
 
@@ -48,12 +48,7 @@ class PrefixHits(Panel):
         room = height - len(legend)
         if room < 3 or line is None:
             return legend
-        columns = width - GUTTER
-        ticks = ((0.0, "  0 "), (0.5, " 50 "), (1.0, "100%")) if room > 4 else ((1.0, "100%"),)
-        series = [Series(line.points(view.window, 2 * columns), "warm", kind="area")]
-        if view.ceiling is not None:
-            series.append(Series(line.level(view.ceiling, columns), "baseline", "┄", "points"))
-        return [*draw(width, room, line.frame(1.0, ticks, columns), series), *legend]
+        return [*columns(view.window, line, width, room, "$warm", view.ceiling), *legend]
 
 
 def _off(view: View, width: int) -> list[Content]:

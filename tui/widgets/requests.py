@@ -1,77 +1,91 @@
-"""Requests in flight as bars on one clock: a long prefill that holds up short ones is seen."""
+"""Requests as bars on one clock: a long prefill that holds up short ones is seen."""
 
 from dataclasses import dataclass
 
 from textual.content import Content
 
 from tui.session.snapshot import Snapshot
-from tui.traffic.tick import InFlight
+from tui.traffic.tick import Finished, InFlight
 from tui.widgets import figures
 from tui.widgets.panel import Panel, words
 from tui.widgets.plain import plain
+from tui.widgets.request_bars import GLYPHS, Bar, lanes, rows, span_of
 
-QUEUED, PREFILL, DECODE = ("▒", "$unknown"), ("█", "$cold"), ("░", "$warm")
-_LABEL = 14
-"""Cells that a request's id gets at most; its end tells it apart."""
-_NARROWEST = 32
+_ROW_EACH = 8
+"""Lines from which every request gets a line of its own, with its name."""
+_KEPT = 240
+"""Requests that ended, of which the newest are looked at: more do not fit any screen."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    requests: tuple[InFlight, ...]
-    now: float  # from the start of the run, in quarter seconds
+    bars: tuple[Bar, ...]  # in the order in which they were due
+    now: float  # from the start of the run, in half seconds
+    in_flight: int
     active: bool
     errors: tuple[tuple[str, int], ...] = ()
 
 
 class Requests(Panel):
-    TELLS = "Each request in flight on the same clock: waiting to be sent, prefill until its first token, then decode."
+    TELLS = "Every request on one clock, now at the right. A long prefill that others wait behind is a wall of █."
 
     def view(self, snapshot: Snapshot) -> View:
         run = snapshot.run
-        if run is None:
-            return View((), 0.0, False)
-        return View(run.in_flight, round(run.elapsed_s * 4) / 4 if run.in_flight else 0.0, True, run.errors)
+        if run is not None:
+            now = round(run.elapsed_s * 2) / 2
+            bars = (*(_flying(one, now) for one in run.in_flight), *_ended(run.finished))
+            return View(_ordered(bars), now if bars else 0.0, len(run.in_flight), True, run.errors)
+        if not snapshot.runs:
+            return View((), 0.0, 0, False)
+        bars = _ended(snapshot.runs[-1].finished)
+        return View(_ordered(bars), max((bar.end for bar in bars), default=0.0), 0, False)
 
     def heading(self, view: View) -> list[Content]:
-        legend = words(("▒ queued ", "$unknown"), ("█ prefill ", "$cold"), ("░ decode", "$warm"))
-        number = [words((f"{len(view.requests)} in flight", "$dim"))] if view.requests else []
+        legend = words(*((f"{GLYPHS[phase]} {phase} ", f"${role}") for phase, role in _PHASES))
+        number = [words((f"{view.in_flight} in flight", "$dim"))] if view.active else []
+        ended = [words(("the end of the last run", "$dim"))] if view.bars and not view.active else []
+        if view.bars and 0 < self.content_size.height < _ROW_EACH:
+            span = span_of(view.bars, view.now, self.content_size.width)
+            number.append(words((f"{figures.clock(span)} across", "$dim")))
         errors = [words((f"{count} × {plain(kind, 30)}", "bold $error")) for kind, count in view.errors]
-        return [words("Requests"), *errors, *number, legend]
+        return [words("Requests"), *errors, *ended, *number, legend.rstrip()]
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
-        if not view.requests:
-            word = "none in flight" if view.active else "no replay is running"
-            return [words((word, "$dim"))]
-        columns = max(1, min(width // _NARROWEST, -(-len(view.requests) // height)))
-        places = columns * height
-        shown = view.requests if len(view.requests) <= places else view.requests[: places - 1]
-        start = min(one.due_s for one in shown)
-        cell = width // columns
-        names = [plain(one.id, 200)[-_LABEL:] for one in shown]
-        label = max(len(name) for name in names)
-        cells = [_bar(one, name.rjust(label), start, view.now, cell) for one, name in zip(shown, names, strict=True)]
-        if len(shown) < len(view.requests):
-            cells.append(words((f"+ {len(view.requests) - len(shown)} more".ljust(cell), "$dim")))
-        rows = -(-len(cells) // columns)
-        return [words(*cells[row::rows]) for row in range(rows)]
+        if not view.bars:
+            return [words(("no request yet" if view.active else "no replay is running", "$dim"))]
+        if height >= _ROW_EACH:
+            return rows(view.bars, view.now, width, height)
+        return lanes(view.bars, view.now, span_of(view.bars, view.now, width), width, height)
 
 
-def _bar(one: InFlight, name: str, start: float, now: float, width: int) -> Content:
-    """Name, bar from due to now, age; blank before it was due."""
-    room = max(1, width - len(name) - 10)
-    scale = room / max(1.0, now - start)
+_PHASES = (("queued", "unknown"), ("prefill", "prefill"), ("decode", "decode"))
 
-    def cells(moment: float | None) -> int:
-        return room if moment is None else max(0, min(room, round((moment - start) * scale)))
 
-    due, sent, first = cells(one.due_s), cells(one.sent_s), cells(one.first_s)
-    spent = figures.seconds(max(0.0, now - one.due_s))
-    return words(
-        (f"{name} ", "$dim"),
-        " " * due,
-        (QUEUED[0] * (sent - due), QUEUED[1]),
-        (PREFILL[0] * (first - sent), PREFILL[1]),
-        (DECODE[0] * (room - first), DECODE[1]),
-        (f" {spent:<8}", "$dim"),
-    )
+def _flying(one: InFlight, now: float) -> Bar:
+    """Until its first token, what was sent may also wait inside the engine: that is known when it has ended."""
+    sent = now if one.sent_s is None else one.sent_s
+    first = now if one.first_s is None else one.first_s
+    return Bar(one.id, one.due_s, min(sent, now), min(first, now), max(now, one.due_s), "")
+
+
+def _ended(finished: tuple[Finished, ...]) -> tuple[Bar, ...]:
+    bars = []
+    for one in finished[-_KEPT:]:
+        due = one.due_s if one.due_s is not None else _due(one)
+        if due is None:
+            continue
+        sent = one.sent_s if one.sent_s is not None else due
+        end = due + one.e2e_s if one.e2e_s is not None else one.at_s
+        first = end if one.ttft_s is None else due + one.ttft_s
+        started = min(first, sent + (one.queue_s or 0.0))
+        bars.append(Bar(one.id, due, started, first, end, one.status))
+    return tuple(bars)
+
+
+def _due(one: Finished) -> float | None:
+    """Of a run recorded before it was told."""
+    return None if one.e2e_s is None else max(0.0, one.at_s - one.e2e_s)
+
+
+def _ordered(bars: tuple[Bar, ...]) -> tuple[Bar, ...]:
+    return tuple(sorted(bars, key=lambda bar: (bar.due, bar.id)))
