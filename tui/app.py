@@ -25,6 +25,7 @@ class VtuneApp(App[None]):
 
     CSS_PATH = "app.tcss"
     TITLE = "vtune"
+    FAREWELL = ("ending the engine", "again leaves at once")
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
     BINDINGS = [
@@ -173,7 +174,7 @@ class VtuneApp(App[None]):
             self.exit(return_code=Exit.INTERRUPTED)
             return
         self._leaving = True
-        self.dashboard.say(Notice(self._newest.now, "info", "ending the engine", "again leaves at once"))
+        self.dashboard.say(Notice(self._newest.now, "info", *self.FAREWELL))
         try:
             await self._controls.close()
         except VtuneError as refusal:

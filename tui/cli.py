@@ -23,6 +23,7 @@ COMMANDS = {
     "inspect": "say how much of its prompts a recording could reuse, and what breaks it",
     "synth": "make up a recording of synthetic load",
     "report": "write the report of a session",
+    "open": "show a kept session in the dashboard, to read",
     "sessions": "list the sessions that are kept",
     "levers": "list the levers with what they are set to",
     "command": "print the vLLM command line of an arm",

@@ -90,12 +90,33 @@ def read(folder: Path) -> tuple[Event, Iterator[Event]]:
 def _events(path: Path) -> Iterator[Event]:
     with path.open("rb") as file:
         for line in file:
-            if not line.endswith(b"\n"):
-                return
-            try:
-                event = json.loads(line.decode("utf-8", "surrogatepass"))
-            except ValueError:
-                return
-            if not isinstance(event, dict):
+            event = parsed(line)
+            if event is None:
                 return
             yield event
+
+
+def parsed(line: bytes) -> Event | None:
+    """The event of a whole line with its newline; None where the journal was cut, or is damaged."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        event = json.loads(line.decode("utf-8", "surrogatepass"))
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def is_written(folder: Path) -> bool:
+    """Whether another vtune writes the journal in `folder` now: a writer holds its lock until it closes."""
+    try:
+        fd = os.open(folder / NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False

@@ -7,10 +7,14 @@ folder gives the same bytes.
 from pathlib import Path
 from typing import Any, Literal
 
+from tui import paths
+from tui.errors import VtuneError
 from tui.session.report import document, exports
 from tui.session.report.material import load
 
-__all__ = ["compared", "render"]
+__all__ = ["compared", "export", "render"]
+
+NAME = "report.md"
 
 
 def render(folder: Path, form: Literal["md", "json", "csv"] = "md", live: bool = False) -> str:
@@ -30,3 +34,14 @@ def render(folder: Path, form: Literal["md", "json", "csv"] = "md", live: bool =
 def compared(folder: Path) -> dict[str, Any] | None:
     """The vtune.comparison/1 object of the session in `folder`; None when it compares nothing."""
     return load(folder).comparison
+
+
+def export(folder: Path, live: bool = False) -> Path:
+    """Write the report into the session's own folder; its path. Raises VtuneError where that can't be written."""
+    target = folder / NAME
+    try:
+        paths.write_whole(target, render(folder, live=live))
+    except OSError as error:
+        mend = f"write it elsewhere: vtune report {folder} -o FILE.md"
+        raise VtuneError(f"can't write {target}: {error.strerror}", mend) from error
+    return target

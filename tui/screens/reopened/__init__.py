@@ -1,0 +1,1 @@
+"""The dashboard on a kept session."""
