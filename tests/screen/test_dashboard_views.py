@@ -190,9 +190,9 @@ async def test_only_what_changed_is_drawn_again(monkeypatch) -> None:
         controls.push(replace(controls.snapshot, now=scenes.NOW + 0.25))
         await pilot.pause()
         assert drawn == []
-        controls.push(replace(controls.snapshot, run=scenes.live(done=19)))
+        controls.push(replace(controls.snapshot, now=scenes.NOW + 2, run=scenes.live(done=19)))
         await pilot.pause()
-        assert set(drawn) == {"header", "ttft", "numbers"}
+        assert set(drawn) == {"header", "ttft", "numbers", "requests"}
 
 
 async def test_targets_warnings_errors_and_late_sending_are_told() -> None:

@@ -7,6 +7,7 @@ import pytest
 import scenes
 
 from tui.screens.layout import AREAS, arrange
+from tui.screens.pace import Pace
 from tui.widgets import figures, plot
 from tui.widgets.histogram import LogAxis, p95, quantile
 from tui.widgets.lever_list import in_order, toggled
@@ -196,3 +197,20 @@ def test_a_log_that_explodes_does_not_hold_up_the_screen(tmp_path) -> None:
     start = time.perf_counter()
     assert tail.look(log)[-1] == "last"
     assert time.perf_counter() - start < 0.5
+
+
+def test_news_is_drawn_at_once_and_moving_numbers_twice_a_second() -> None:
+    pace, scene = Pace(), scenes.replaying()
+    assert pace.due(scene)
+    ticks = [replace(scene, now=scenes.NOW + 0.25 * tick) for tick in range(1, 21)]
+    assert sum(pace.due(one) for one in ticks) == 10
+    last = ticks[-1]
+    for news in (
+        replace(last, run=None),
+        replace(last, engine=scenes.engine(state="died")),
+        replace(last, levers=()),
+        replace(last, runs=scenes.runs(2)),
+    ):
+        assert pace.due(replace(news, now=last.now + 0.1))
+        assert pace.due(replace(last, now=last.now + 0.2))
+    assert pace.due(replace(last, now=scenes.NOW))  # a reopened session that jumps back

@@ -28,6 +28,7 @@ class View:
 
 
 class Acceptance(Panel):
+    EVERY_S = 0.95
     TELLS = "Accepted of proposed draft tokens. Last positions that are rarely accepted cost time: propose fewer."
 
     def view(self, snapshot: Snapshot) -> View:

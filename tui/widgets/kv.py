@@ -25,6 +25,7 @@ class View:
 
 
 class KvCache(Panel):
+    EVERY_S = 0.95
     TELLS = "KV-cache blocks in use. Near 100 % requests wait, or are preempted and start over."
 
     def view(self, snapshot: Snapshot) -> View:

@@ -14,13 +14,19 @@ class Panel(Widget, can_focus=True):
 
     TELLS: ClassVar[str] = ""
     """One line for the help screen: what this panel tells."""
+    EVERY_S: ClassVar[float] = 0.0
+    """While a replay runs, drawn no more often than this, by the clock of the snapshots: for drawings that cost."""
 
     def __init__(self, *, id: str, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._view: Any = None
+        self._looked = 0.0
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw `snapshot`, if anything that this panel shows is different in it."""
+        if snapshot.run is not None and 0 < snapshot.now - self._looked < self.EVERY_S:
+            return
+        self._looked = snapshot.now
         view = self.view(snapshot)
         if view == self._view:
             return

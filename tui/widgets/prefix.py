@@ -21,6 +21,7 @@ class View:
 
 
 class PrefixHits(Panel):
+    EVERY_S = 0.95
     TELLS = (
         "Share of the prompt tokens found in the prefix cache. The ceiling is the most that this recording can reach."
     )

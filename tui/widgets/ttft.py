@@ -31,6 +31,7 @@ def _times(finished: tuple[Finished, ...], reuse: str | None = None) -> Times:
 
 
 class Ttft(Panel):
+    EVERY_S = 0.95
     TELLS = "Time to first token from the moment a request was due. Warm requests reuse their prompt, cold ones do not."
 
     def view(self, snapshot: Snapshot) -> View:

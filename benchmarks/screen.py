@@ -1,0 +1,246 @@
+"""What the dashboard costs: CPU while a replay runs and while nothing does, the way of a key, the first paint, a day.
+
+    python benchmarks/screen.py [replay] [idle] [keys] [paint] [day] [--seconds 20] [--size 160x48] [--json FILE|-]
+
+Runs vtune in a pty on the stand-in, which answers `--streams` requests at a time with 1,000 token events a second in
+all. CPU is that of vtune's own process, user and system; the replay, the keeper and the engine are processes of their
+own and are told apart. Times on a busy machine say more about the machine: compare with what `paint` says of an
+empty interpreter, which is measured in turn.
+"""
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(Path(__file__).resolve().parent)]
+
+from made import write_recording  # noqa: E402
+from screen_day import day  # noqa: E402
+from terminal import Terminal  # noqa: E402
+
+EVENTS_PER_S = 1_000
+LIMITS = {
+    "replay: CPU, % of a core": 8.0,
+    "keys: p95, ms": 50.0,
+    "paint: first, ms": 400.0,
+    "day: growth, MiB": 8.0,
+}
+_TICKS = os.sysconf("SC_CLK_TCK")
+PROFILE = """
+name: bench
+engine:
+  model: /models/smollm2-135m
+  python: {python}
+  env: {{VLLM_CPU_KVCACHE_SPACE: "1", STANDIN_START_S: "0.1", STANDIN_STEP_MS: "{step}"}}
+  args: {{max-model-len: 8192, enforce-eager: on}}
+  warm: off
+levers: {{prefix-caching: on, chunked-prefill: 2048, speculative: off, kv-dtype: auto, max-num-seqs: 128}}
+traffic: {{recording: {recording}, pace: "closed:{streams}"}}
+"""
+
+
+class Bench:
+    """A profile on the stand-in and a place for sessions; `open` starts vtune in a pty."""
+
+    def __init__(self, folder: Path, words: argparse.Namespace) -> None:
+        self.folder, self.words = folder, words
+        recording = write_recording(folder / "traffic.jsonl", requests=4_000, gap_s=0.0, max_tokens=words.tokens)
+        self.profile = folder / "bench.yaml"
+        step = 1_000 * words.streams / EVENTS_PER_S
+        python = ROOT / "tests" / "standin" / "python"
+        text = PROFILE.format(python=python, step=step, recording=recording, streams=words.streams)
+        self.profile.write_text(text)
+        self.size = tuple(int(side) for side in words.size.split("x"))
+
+    def open(self, *argv: str, **env: str) -> Terminal:
+        own = {f"VTUNE_{name}": str(self.folder / name.lower()) for name in ("STATE", "CONFIG", "DATA")}
+        argv = (*(argv or (sys.executable, "-m", "tui")), str(self.profile))
+        return Terminal(argv=list(argv), size=self.size, STANDIN_TREE="0", **own, **env)
+
+
+def cpu_s(pid: int) -> float:
+    """User and system time of one process, its threads included and its children not."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def descendants(pid: int) -> list[int]:
+    found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return found + [deep for child in found for deep in descendants(child)]
+
+
+def _name(pid: int) -> str:
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+    for word, name in (("replay.child", "replay"), ("keeper", "keeper"), ("api_server", "engine (stand-in)")):
+        if any(word in one for one in words):
+            return name
+    return "others"
+
+
+def drain(terminal: Terminal, seconds: float) -> int:
+    """Read for `seconds`; bytes that came."""
+    before, end = len(terminal.screen), time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        terminal.read(left)
+    return len(terminal.screen) - before
+
+
+def close(terminal: Terminal) -> None:
+    terminal.press("q")
+    time.sleep(0.3)
+    terminal.press("y")
+    terminal.wait()
+    terminal.close()
+
+
+def watch(bench: Bench, seconds: float, replaying: bool) -> dict[str, Any]:
+    """vtune's CPU over `seconds`, the stages that it went into, the bytes it wrote and what its processes took."""
+    told = bench.folder / f"stages-{replaying}.json"
+    terminal = bench.open(sys.executable, str(ROOT / "benchmarks" / "screen_stages.py"), STAGES=str(told))
+    try:
+        terminal.until("● ready")
+        if replaying:
+            terminal.press("r")
+            terminal.until("in flight")
+        drain(terminal, 4.0)
+        pid = terminal.process.pid
+        others = {child: cpu_s(child) for child in descendants(pid)}
+        chunks, began, before = _chunks(bench), time.monotonic(), cpu_s(pid)
+        os.kill(pid, signal.SIGUSR1)
+        written = drain(terminal, seconds)
+        wall, after, chunks = time.monotonic() - began, cpu_s(pid), _chunks(bench) - chunks
+        os.kill(pid, signal.SIGUSR1)
+        while not told.exists():
+            drain(terminal, 0.1)
+        inside = json.loads(told.read_text())
+        beside: dict[str, float] = {}
+        for child, spent in others.items():
+            if Path(f"/proc/{child}").exists():
+                beside[_name(child)] = beside.get(_name(child), 0.0) + 100 * (cpu_s(child) - spent) / wall
+        stages = {name: {"percent": 100 * one["cpu_s"] / wall, "calls_per_s": one["calls"] / wall}
+                  for name, one in inside["stages"].items()}  # fmt: skip
+        stages["rest: event loops, HTTP, messages"] = {
+            "percent": 100 * (after - before) / wall - sum(one["percent"] for one in stages.values()),
+            "calls_per_s": None,
+        }
+        return {"percent": 100 * (after - before) / wall, "events_per_s": chunks / wall,
+                "bytes_per_s": written / wall, "stages": stages, "beside": beside}  # fmt: skip
+    finally:
+        close(terminal)
+
+
+def _chunks(bench: Bench) -> int:
+    """Content events that the newest session's replay has told of."""
+    journals = sorted((bench.folder / "state").rglob("journal.jsonl"), key=lambda path: path.stat().st_mtime)
+    ticks = [json.loads(line) for line in journals[-1].read_text().splitlines() if '"e":"tick"' in line]
+    return ticks[-1]["tick"]["content_chunks"] if ticks else 0
+
+
+def keys(bench: Bench, presses: int = 60) -> dict[str, Any]:
+    """From a key to the last byte of what it changed, with a replay running: 1-4 move the focus, which is drawn."""
+    terminal = bench.open()
+    try:
+        terminal.until("● ready")
+        terminal.press("r")
+        terminal.until("in flight")
+        drain(terminal, 2.0)
+        took = []
+        for n in range(presses):
+            drain(terminal, 0.13)
+            while terminal.read(0.0):
+                pass
+            began, before = time.monotonic(), len(terminal.screen)
+            terminal.press("1234"[n % 4])
+            while f"\x1b" not in terminal.screen[before:]:
+                terminal.read(1.0)
+            took.append(1_000 * (time.monotonic() - began))
+        took.sort()
+        return {"p50": statistics.median(took), "p95": took[int(0.95 * len(took))], "max": took[-1]}
+    finally:
+        close(terminal)
+
+
+def paint(bench: Bench, rounds: int = 7) -> dict[str, Any]:
+    """From the start of the process to the first line of the screen, in turn with an interpreter that does nothing."""
+    first, empty, cpu = [], [], []
+    for _ in range(rounds):
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-c", "pass"], check=True)
+        empty.append(1_000 * (time.monotonic() - began))
+        began = time.monotonic()
+        terminal = bench.open()
+        while "Levers" not in terminal.screen:
+            terminal.read(1.0)
+        first.append(1_000 * (time.monotonic() - began))
+        cpu.append(1_000 * cpu_s(terminal.process.pid))
+        close(terminal)
+    middle = statistics.median
+    return {"first": middle(first), "least": min(first), "cpu": middle(cpu), "empty interpreter": middle(empty)}
+
+
+def show(name: str, found: dict[str, Any]) -> None:
+    if name in ("replay", "idle"):
+        print(f"\n{name}: vtune's own process takes {found['percent']:.1f} % of a core "
+              f"({found['events_per_s']:,.0f} token events/s, {found['bytes_per_s']:,.0f} bytes/s to the terminal)")  # fmt: skip
+        for stage, one in sorted(found["stages"].items(), key=lambda pair: -pair[1]["percent"]):
+            calls = "" if one["calls_per_s"] is None else f"{one['calls_per_s']:8.1f} calls/s"
+            print(f"  {one['percent']:5.2f} %  {stage:<38}{calls}")
+        for process, percent in found["beside"].items():
+            print(f"  beside it: {process} {percent:.0f} %")
+        return
+    print(f"\n{name}: " + ", ".join(f"{key} {value:,.1f}" for key, value in found.items()))
+
+
+def judge(found: dict[str, Any]) -> None:
+    print()
+    values = {
+        "replay: CPU, % of a core": found.get("replay", {}).get("percent"),
+        "keys: p95, ms": found.get("keys", {}).get("p95"),
+        "paint: first, ms": found.get("paint", {}).get("first"),
+        "day: growth, MiB": found.get("day", {}).get("growth MiB"),
+    }
+    for name, value in values.items():
+        if value is not None:
+            print(f"{'✓' if value <= LIMITS[name] else '✕'} {name}: {value:.1f} of {LIMITS[name]:g}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parts = ("replay", "idle", "keys", "paint", "day")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}; all without any")
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--size", default="160x48")
+    parser.add_argument("--streams", type=int, default=10)
+    parser.add_argument("--tokens", type=int, default=100, help="of each answer")
+    parser.add_argument("--json", metavar="FILE")
+    words = parser.parse_args()
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(prefix="vtune-bench-") as folder:
+        bench = Bench(Path(folder), words)
+        does = {
+            "replay": lambda: watch(bench, words.seconds, True),
+            "idle": lambda: watch(bench, words.seconds, False),
+            "keys": lambda: keys(bench),
+            "paint": lambda: paint(bench),
+            "day": day,
+        }
+        for part in words.parts or parts:
+            found[part] = does[part]()
+            show(part, found[part])
+    judge(found)
+    if words.json:
+        text = json.dumps({"schema": "vtune.screen/1", "size": words.size, **found}, indent=2)
+        print(text) if words.json == "-" else Path(words.json).write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
