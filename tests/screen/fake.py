@@ -59,6 +59,9 @@ class FakeControls:
     async def cancel_replay(self, how: Literal["drain", "cancel"] = "cancel") -> None:
         self._note("cancel_replay", how)
 
+    async def hold_replay(self, paused: bool) -> None:
+        self._note("hold_replay", paused)
+
     def set_baseline(self, number: int) -> None:
         self._note("set_baseline", number)
 

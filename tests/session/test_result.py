@@ -50,7 +50,7 @@ KEYS = {
     "engine": ["vllm", "model", "device", "argv", "start_kind", "start_s", "asked", "applied", "mismatches",
                "block_size", "kv_cache_tokens", "warnings"],
     "pace": ["mode", "speed", "concurrency", "rate"],
-    "in_flight": ["mean", "peak"],
+    "in_flight": ["mean", "peak", "idle_s"],
     "requests": ["sent", "ok", "failed", "cancelled", "error_rate", "errors"],
     "ttft_s": ["all", "cold", "partial", "warm", "unknown"],
     "server": ["queue_s", "prefill_s", "decode_s"],
@@ -62,7 +62,10 @@ KEYS = {
     "kv_cache": ["usage_peak", "usage_mean", "preemptions", "tokens", "block_size", "blocks", "blocks_used_peak",
                  "partial_blocks", "longest", "would_hold", "predicted", "residency", "engines"],
     "memory": ["engine_pss_peak_bytes", "gpu_used_bytes"],
-    "fidelity": ["send_lag_s", "connect_s", "clock", "coalesced_events", "replayer_cpu_share", "ticks_dropped"],
+    "fidelity": [
+        "send_lag_s", "connect_s", "clock", "clock_steps", "coalesced_events", "late_reads", "scan_mismatches",
+        "busy_retries", "paused_s", "replayer_cpu_share", "ticks_dropped",
+    ],
 }  # fmt: skip
 
 
@@ -149,7 +152,7 @@ def test_throughput_and_flight_are_over_the_time_of_the_run():
 
     result = build_result(run(), None, [one(0, 0.0, 2.0), one(1, 1.0, 1.0), one(2, 2.0, 1.0)])
     assert result["duration_s"] == 3.0
-    assert result["in_flight"] == {"mean": pytest.approx(4 / 3), "peak": 2}
+    assert result["in_flight"] == {"mean": pytest.approx(4 / 3), "peak": 2, "idle_s": 0.0}
     assert result["throughput"] == {"requests_per_s": 1.0, "prompt_tokens_per_s": 30.0, "output_tokens_per_s": 6.0}
     assert any("up to 2 requests ran at a time" in words for words in result["caveats"])
 
@@ -220,6 +223,22 @@ def scraped(queries: int, hits: int, **more) -> list[Scrape]:
 )  # fmt: skip
 def test_what_a_reader_has_to_know_is_said(words, changes, rows):
     assert any(words in caveat for caveat in build_result(run(**changes), engine(prefix_caching="on"), rows)["caveats"])
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"clock_steps": 2}, "the wall clock was set 2 x"),
+        ({"scan_mismatches": 5}, "5 content events looked otherwise"),
+        ({"busy_retries": 3}, "3 times a busy engine was asked again"),
+        ({"paused_s": 4.2}, "paused for 4.2 s"),
+    ],
+)
+def test_what_the_replayer_told_is_said(told, words):
+    result = build_result(run(), engine(), [outcome(0, 1.0, 0)], {"fidelity": told})
+    assert any(words in caveat for caveat in result["caveats"])
+    plain = build_result(run(), engine(), [outcome(0, 1.0, 0)], {"fidelity": dict.fromkeys(told, 0)})
+    assert not any(words in caveat for caveat in plain["caveats"])
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,11 @@ def traffic(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fix-lengths", action="store_true", help="every answer has exactly its recorded or asked length"
     )
+    parser.add_argument("--loop", type=int, default=1, metavar="N", help="send the whole recording N times")
+    parser.add_argument(
+        "--retry", type=int, default=0, metavar="N",
+        help="send again up to N times what a busy engine refuses (429, 503), when its Retry-After has passed",
+    )  # fmt: skip
     parser.add_argument("--fail-fast", action="store_true", help="stop at the first failed request")
     parser.add_argument("--no-text", action="store_true", help="keep hashes of the answers, not their text")
 
@@ -60,6 +65,7 @@ def traffic_changes(args: argparse.Namespace) -> dict[str, Any]:
         "pace": args.pace, "speed": args.speed, "limit": args.limit, "seed": args.seed, "cache": args.cache,
         "live_turns": args.live_turns, "fix_lengths": args.fix_lengths, "fail_fast": args.fail_fast,
         "keep_text": not args.no_text, "label": getattr(args, "label", None),
+        "loop": args.loop, "retry": args.retry,
     }  # fmt: skip
 
 

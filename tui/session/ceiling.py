@@ -23,14 +23,16 @@ class Ceilings:
     _tokens: dict[tuple[str, str, int], Tokens | None] = field(default_factory=dict)
 
     async def of(
-        self, client: httpx.AsyncClient, launch: Launch, recording: Recording, total: int, block_size: int | None
-    ) -> float | None:
-        """Hit rate 0..1 with an unbounded cache at this block size; None where it can't be known."""
+        self, client: httpx.AsyncClient, launch: Launch, recording: Recording, total: int, block_size: int | None,
+        loop: int = 1,
+    ) -> float | None:  # fmt: skip
+        """Hit rate 0..1 with an unbounded cache at this block size, when the first `total` are sent `loop` times; None
+        where it can't be known."""
         tokens = await self.tokens(client, launch, recording, total)
         if block_size is None or tokens is None:
             return None
         prompts = turns.prompts(recording.requests[:total], tokens)
-        return analyse(prompts, block_size).ceiling
+        return analyse(prompts * loop, block_size).ceiling
 
     async def tokens(
         self, client: httpx.AsyncClient, launch: Launch, recording: Recording, total: int

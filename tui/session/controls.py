@@ -31,6 +31,9 @@ class Controls(Protocol):
     async def cancel_replay(self, how: Literal["drain", "cancel"] = "cancel") -> None:
         """Stop sending; `drain` lets running requests finish."""
 
+    async def hold_replay(self, paused: bool) -> None:
+        """Send no further request for now, or go on; what was not due yet is put off by the length of the pause."""
+
     def set_baseline(self, number: int) -> None:
         """Make run `number` the one that the others are compared to."""
 

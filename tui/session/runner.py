@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import httpx
 
-from tui.session import aftermath, warmup
-from tui.session.ceiling import Ceilings
+from tui.session import aftermath, fit, warmup
+from tui.session.ceiling import Ceilings, Tokens
 from tui.session.host import Emit, Host
 from tui.session.result import result_of
 from tui.session.state import State
@@ -41,27 +41,31 @@ class Runner:
     async def run(self, number: int, label: str, traffic: Traffic) -> dict[str, Any]:
         """Returns the vtune.run/1 object; what went wrong with single requests is inside it."""
         recording = traffic.recording
-        total = len(recording.requests) if traffic.limit is None else min(traffic.limit, len(recording.requests))
+        once = len(recording.requests) if traffic.limit is None else min(traffic.limit, len(recording.requests))
+        total = once * traffic.loop
         file = self.folder / f"run-{number}.jsonl"
         self.emit("run", n=number, engine=self.host.number, label=label, total=total, file=file.name,
                   recording={"name": recording.name, "sha256": recording.sha256, "requests": total,
                              "synthetic": recording.synthetic, "path": str(recording.path)},
                   pace_text=traffic.pace, options=traffic.options())  # fmt: skip
+        if recording.left_out:
+            what = f"{recording.left_out} call{'s' * (recording.left_out > 1)} for embeddings in {recording.name}"
+            self.emit("notice", level="info", what=f"{what} left out of the replay", mend=None)
         end: dict[str, Any] | None = None
         engine = self.host.engine
         try:
-            facts = await self._prepared(number, traffic, total)
+            facts = await self._prepared(number, traffic, once)
             if facts is None:
                 end = asdict(ReplayEnd("cancelled", total, 0, 0, 0))
             else:
                 await self.scrape(full=True)
                 self.emit("run-state", n=number, state="running", **facts)
-                end = await self._send(number, file, traffic, facts.get("salt"))
+                end = await self._send(number, file, traffic, facts)
                 if end["kind"] == "died":
                     self.emit("notice", level="error", what=f"the process that replays died: {end['error']}",
                               mend=f"what was answered is kept in {file.name}; replay again")  # fmt: skip
                 await self._settle()
-                await self._study(number, file, traffic, total)
+                await self._study(number, file, traffic, once)
         finally:
             result = self._result(number, file)
             kind = (end or {}).get("kind", "broken")
@@ -78,6 +82,11 @@ class Runner:
             self._preparing.cancel()
         if self._replay is not None:
             await (self._replay.drain() if how == "drain" else self._replay.cancel())
+
+    async def hold(self, paused: bool) -> None:
+        """Send nothing more for now, or go on; what runs is not touched. The ticks tell it."""
+        if self._replay is not None:
+            await (self._replay.pause() if paused else self._replay.resume())
 
     async def _prepared(self, number: int, traffic: Traffic, total: int) -> dict[str, Any] | None:
         """What the preparation found; None when the run was ended meanwhile: warm-up prompts take seconds each."""
@@ -104,8 +113,20 @@ class Runner:
             except httpx.HTTPError as error:
                 facts["start_state"] = f"warm-up failed: {error or type(error).__name__}"
             facts |= await self._reset(number, launch.url)
-        facts["ceiling"] = await self.ceilings.of(self.client, launch, traffic.recording, total, applied.block_size)
+        asked = (self.client, launch, traffic.recording, total)
+        facts["ceiling"] = await self.ceilings.of(*asked, applied.block_size, traffic.loop)
+        counted = None if traffic.live_turns else await self.ceilings.tokens(*asked)
+        if counted is not None:
+            facts["unsent"] = self._unfit(traffic, counted, applied.max_model_len)
         return {k: v for k, v in facts.items() if v is not None}
+
+    def _unfit(self, traffic: Traffic, tokens: Tokens, max_model_len: int | None) -> dict[str, str] | None:
+        """Requests that are known not to fit, told before the run; None where all do."""
+        requests = traffic.recording.requests[: len(tokens)]
+        beyond, tight = fit.too_long(requests, [len(ids) for ids in tokens], max_model_len, traffic.fix_lengths)
+        if (told := fit.words(beyond, tight, len(requests))) is not None:
+            self.emit("notice", level="warning", what=told[0], mend=told[1])
+        return beyond or None
 
     async def _reset(self, number: int, url: str) -> dict[str, Any]:
         for _ in range(3):
@@ -115,14 +136,15 @@ class Runner:
         # A salt of its own gives the run an empty name space in the prefix cache.
         return {"cache_reset": "salted", "salt": f"vtune-{self.folder.name}-{number}"}
 
-    async def _send(self, number: int, file: Path, traffic: Traffic, salt: str | None) -> dict[str, Any]:
+    async def _send(self, number: int, file: Path, traffic: Traffic, facts: dict[str, Any]) -> dict[str, Any]:
         launch = self.host.launch
         assert launch is not None
         spec = ReplaySpec(
             url=launch.url, model=launch.model, recording_path=str(traffic.recording.path), out_path=str(file),
-            pace=traffic.pace, speed=traffic.speed, limit=traffic.limit, seed=traffic.seed, cache_salt=salt,
-            fix_lengths=traffic.fix_lengths, live_turns=traffic.live_turns, fail_fast=traffic.fail_fast,
-            keep_text=traffic.keep_text, api_key_env=traffic.api_key_env,
+            pace=traffic.pace, speed=traffic.speed, limit=traffic.limit, seed=traffic.seed,
+            cache_salt=facts.get("salt"), fix_lengths=traffic.fix_lengths, live_turns=traffic.live_turns,
+            fail_fast=traffic.fail_fast, keep_text=traffic.keep_text, api_key_env=traffic.api_key_env,
+            loop=traffic.loop, retry=traffic.retry, unsent=facts.get("unsent") or {},
         )  # fmt: skip
         self._replay = replay = await Replay.start(spec)
         if self._stopping is not None:
@@ -153,9 +175,9 @@ class Runner:
                     await asyncio.sleep(0.1)
 
     async def _study(self, number: int, file: Path, traffic: Traffic, total: int) -> None:
-        """Tell what became of the prompts' blocks, of a run that went through."""
+        """Tell what became of the prompts' blocks, of a run that went through once."""
         launch, applied = self.host.launch, self.host.applied
-        if self._stopping is not None or launch is None or applied is None or not file.is_file():
+        if traffic.loop > 1 or self._stopping is not None or launch is None or applied is None or not file.is_file():
             return
         engine = aftermath.Served(self.client, launch, applied)
         cold = self.state.runs[number].cache_reset == "done"

@@ -322,7 +322,7 @@ class Session:
 
     async def use_recording(self, ref: str | Path) -> None:
         """Replay another recording, a path or a name, from the next replay on. Raises VtuneError for a bad one."""
-        found = await asyncio.to_thread(recordings.load, ref)
+        found = await asyncio.to_thread(recordings.load, ref, filed=True, generating=True)
         self.traffic = replace(self.traffic, recording=found)
         self._tell_recording()
 
@@ -333,6 +333,11 @@ class Session:
     async def stop_recording(self) -> None:
         """End the recorder; what it kept is replayed next."""
         await self.recorder.stop()
+
+    async def hold_replay(self, paused: bool) -> None:
+        if not self.replaying:
+            raise VtuneError("no replay is running", "start one first")
+        await self.runner.hold(paused)
 
     def set_baseline(self, number: int) -> None:
         if number not in self.state.runs:

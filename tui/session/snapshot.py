@@ -80,7 +80,7 @@ class LiveRun:
     label: str
     recording: str
     pace: str
-    state: Literal["preparing", "running", "draining", "ending"]
+    state: Literal["preparing", "running", "paused", "draining", "ending"]
     started: float
     elapsed_s: float
     total: int
@@ -95,6 +95,7 @@ class LiveRun:
     in_flight: tuple[InFlight, ...] = ()
     max_lag_s: float | None = None
     errors: tuple[tuple[str, int], ...] = ()  # kind, count
+    idle_until: float | None = None  # epoch seconds; nothing is in flight, and the next request is due then
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ class Traffic:
     seed: int = 0
     cache: Literal["reset", "keep"] = "reset"
     live_turns: bool = False
+    loop: int = 1  # how often the whole recording is sent
+    retry: int = 0  # how often a request is sent again that a busy server refused
     fix_lengths: bool = False
     fail_fast: bool = False
     keep_text: bool = True
@@ -32,6 +34,7 @@ class Traffic:
         return {
             "speed": self.speed, "limit": self.limit, "seed": self.seed, "cache": self.cache,
             "live_turns": self.live_turns, "fix_lengths": self.fix_lengths, "keep_text": self.keep_text,
+            "loop": self.loop, "retry": self.retry,
         }  # fmt: skip
 
 
@@ -43,7 +46,11 @@ def traffic_of(profile: Profile, recording_ref: str | None = None, **changes: An
     ref = recording_ref or profile.traffic.recording
     if ref is None:
         raise VtuneError("no recording to replay", "name one, or put it under traffic: recording: in the profile")
-    base = Traffic(recordings.load(ref), pace=profile.traffic.pace, speed=profile.traffic.speed)
+    recording = recordings.load(ref, filed=True, generating=True)
+    base = Traffic(recording, pace=profile.traffic.pace, speed=profile.traffic.speed)
     traffic = replace(base, **{k: v for k, v in changes.items() if v is not None})
+    if traffic.loop < 1 or traffic.retry < 0:
+        raise VtuneError(f"loop {traffic.loop}, retry {traffic.retry}", "a recording is sent once or more often; "
+                         "what a busy engine refuses is sent again 0 times or more often")  # fmt: skip
     parse_pace(traffic.pace, traffic.speed, traffic.seed)  # refused here, before anything starts
     return traffic

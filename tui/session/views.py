@@ -99,7 +99,7 @@ def _live(run: RunRecord, now: float) -> LiveRun:
         label=run.label,
         recording=str(run.recording.get("name", "")),
         pace=run.pace_text,
-        state=run.state,  # type: ignore[arg-type]
+        state="paused" if tick and tick.paused and run.state == "running" else run.state,  # type: ignore[arg-type]
         started=run.started_at,
         elapsed_s=elapsed,
         total=run.total,
@@ -114,7 +114,16 @@ def _live(run: RunRecord, now: float) -> LiveRun:
         in_flight=tick.in_flight if tick else (),
         max_lag_s=tick.max_lag_s if tick else None,
         errors=tuple(sorted(errors.items())),
+        idle_until=_idle_until(run),
     )
+
+
+def _idle_until(run: RunRecord) -> float | None:
+    """Epoch seconds of the next request where the recording has a gap and nothing is in flight, by the last tick."""
+    tick = run.tick
+    if tick is None or tick.next_due_s is None or run.ticked_at is None or run.state != "running":
+        return None
+    return run.ticked_at + tick.next_due_s - tick.at_s
 
 
 def _eta(run: RunRecord, elapsed: float) -> float | None:

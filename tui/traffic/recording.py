@@ -5,7 +5,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,18 +57,21 @@ class Recording:
     requests: tuple[Request, ...]
     synthetic: bool
     header: dict[str, Any]
+    left_out: int = 0  # requests that were asked to be left out, for they generate nothing
 
 
-def load(ref: str | Path, limit: int | None = None, filed: bool = False) -> Recording:
+def load(ref: str | Path, limit: int | None = None, filed: bool = False, generating: bool = False) -> Recording:
     """Read a recording by path or bundled name, at most the first `limit` requests.
 
-    With `filed`, bodies and replies stay in the file and are read when they are asked for (`FiledRequest`).
-    Raises VtuneError with ``file:line`` for the first line that is not sound.
+    With `generating`, those that generate nothing (embeddings) are left out and counted. With `filed`, bodies and
+    replies stay in the file and are read when they are asked for (`FiledRequest`). Raises VtuneError with
+    ``file:line`` for the first line that is not sound.
     """
     path = paths.find("recordings", str(ref), SUFFIXES)
     digest = hashlib.sha256()
     requests: list[Request] = []
     seen: set[str] = set()
+    left_out: set[str] = set()
     header: dict[str, Any] | None = None
     with compressed.open_read(path) as file:
         shelf = _shelf(file) if filed else None
@@ -81,15 +84,28 @@ def load(ref: str | Path, limit: int | None = None, filed: bool = False) -> Reco
                 request = _request(_object(raw, path, number), path, number)
                 _check_links(request, seen, path, number)
                 seen.add(request.id)
+                if generating and is_embeddings(request.path):
+                    left_out.add(request.id)
+                    continue
+                if request.after in left_out:
+                    request = replace(request, after=None)
                 requests.append(shelf.filed(request, place) if shelf else request)
         if shelf:
             shelf.ready()
     if header is None:
         raise VtuneError(f"{path}: the file is empty", f'its first line must be {{"schema": "{SCHEMA}", ...}}')
     if not requests:
+        if left_out:
+            raise VtuneError(f"{path}: nothing but calls for embeddings", "a replay needs chats or completions")
         raise VtuneError(f"{path}: no requests", "a recording has one request a line after its first line")
     name = header.get("name") or path.name.split(".")[0]
-    return Recording(str(name), path, digest.hexdigest(), tuple(requests), bool(header.get("synthetic")), header)
+    synthetic = bool(header.get("synthetic"))
+    return Recording(str(name), path, digest.hexdigest(), tuple(requests), synthetic, header, len(left_out))
+
+
+def is_embeddings(path: str) -> bool:
+    """Whether a recorded path asks for embeddings, of which there is no stream, no token and no prefix."""
+    return path.partition("?")[0].rstrip("/").endswith("/embeddings")
 
 
 def _shelf(file: io.BufferedReader) -> "Shelf":

@@ -47,7 +47,8 @@ async def inspect(asked: Asked, say: Say) -> dict[str, Any]:
             facts = source.by_characters()
         own = _own(path)
         if own is not None:
-            return _text(asked, facts, path, own.header, list(own.requests), list(facts.notes))
+            notes = [f"{own.left_out} calls for embeddings are left out"] if own.left_out else []
+            return _text(asked, facts, path, own.header, list(own.requests), [*notes, *facts.notes])
         plan, report = stack.enter_context(opened(path, Options()))
         notes = [*_told(report), *facts.notes]
         if hashed.is_hashed(next(plan.requests(expand=False))):
@@ -58,8 +59,8 @@ async def inspect(asked: Asked, say: Say) -> dict[str, Any]:
 def _own(path: Path) -> recording.Recording | None:
     """The recording as it is; None for what has to be read by an importer, or is too large to be held."""
     with contextlib.suppress(VtuneError):
-        first = recording.load(path, 1).requests[0]
-        return None if hashed.is_hashed(first) else recording.load(path)
+        first = recording.load(path, 1, generating=True).requests[0]
+        return None if hashed.is_hashed(first) else recording.load(path, generating=True)
     return None
 
 

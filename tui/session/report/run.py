@@ -53,7 +53,7 @@ def _client(fidelity: dict[str, Any]) -> str | None:
     return (
         f"replayer: {clock.get(fidelity['clock'], 'clock unknown')}, "
         f"{share(fidelity['replayer_cpu_share'])} of a core, "
-        f"{count(fidelity['coalesced_events'])} content events arrived together with an earlier one, "
+        f"{count(fidelity['coalesced_events'])} content events came several in a read or late, "
         f"{count(fidelity['ticks_dropped'])} ticks dropped"
     )
 

@@ -35,6 +35,7 @@ def caveats(
         _few(result),
         _first_request(outcomes),
         _overlap(result),
+        _loop(run),
         *_counters(result, seen),
         *_client(result, outcomes),
     ]
@@ -90,6 +91,12 @@ def _overlap(result: Mapping[str, Any]) -> str | None:
     return f"up to {peak} requests ran at a time: a TTFT holds the waiting for the others as well"
 
 
+def _loop(run: RunRecord) -> str | None:
+    loop = run.meta.get("options", {}).get("loop", 1)
+    words = f"the recording was sent {loop} times: from the second on it finds the prefixes of the first"
+    return words if loop > 1 else None
+
+
 def _counters(result: Mapping[str, Any], seen: Seen) -> list[str | None]:
     prefix = result["prefix_cache"]
     engine, client = prefix["hit_rate"], prefix["client_hit_rate"]
@@ -115,8 +122,21 @@ def _client(result: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[str 
         f"(at most {fidelity['send_lag_s']['max']:.2f} s); their TTFT holds it"
         if late
         else None,
-        f"{shared} of {chunks} content events arrived together with an earlier one: ITL is too small there"
+        f"{shared} of {chunks} content events came several in a read, or were read late: their times are upper bounds"
         if chunks and shared > COALESCED * chunks
+        else None,
+        f"the wall clock was set {fidelity['clock_steps']} x during the run: times just before that are off"
+        if fidelity.get("clock_steps")
+        else None,
+        f"{fidelity['scan_mismatches']} content events looked otherwise than the first ones: figures shown during the "
+        "run were off, the result is not"
+        if fidelity.get("scan_mismatches")
+        else None,
+        f"{fidelity['busy_retries']} times a busy engine was asked again: TTFT holds the waiting"
+        if fidelity.get("busy_retries")
+        else None,
+        f"the replay was paused for {fidelity['paused_s']:.1f} s: throughput and requests in flight count that time"
+        if fidelity.get("paused_s")
         else None,
         f"the replayer used {share:.0%} of a core: the client may be the bottleneck"
         if share is not None and share > BUSY_REPLAYER

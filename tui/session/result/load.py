@@ -33,17 +33,20 @@ def duration_s(outcomes: Sequence[Outcome], end: Mapping[str, Any]) -> float | N
 
 
 def in_flight(outcomes: Sequence[Outcome], duration: float | None) -> dict[str, Any]:
-    """Mean over the time of the run, and peak, of requests between written and last content."""
+    """Mean over the time of the run, and peak, of requests between written and last content; `idle_s` is how long
+    between the first and the last there was none."""
     spans = [(o.sent_s, end_s(o)) for o in outcomes if o.sent_s is not None and end_s(o) > o.sent_s]
     if not spans or not duration:
-        return {"mean": None, "peak": None}
+        return {"mean": None, "peak": None, "idle_s": None}
     # An end sorts before a start at the same moment: one follows the other.
     edges = sorted([(end, -1) for _, end in spans] + [(start, 1) for start, _ in spans])
     now = peak = 0
-    for _, step in edges:
-        now += step
+    idle, last = 0.0, edges[0][0]
+    for at, step in edges:
+        idle += 0.0 if now else at - last
+        now, last = now + step, at
         peak = max(peak, now)
-    return {"mean": sum(end - start for start, end in spans) / duration, "peak": peak}
+    return {"mean": sum(end - start for start, end in spans) / duration, "peak": peak, "idle_s": idle}
 
 
 def throughput(outcomes: Sequence[Outcome], duration: float | None) -> dict[str, Any]:

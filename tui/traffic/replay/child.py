@@ -65,7 +65,7 @@ async def _replay(spec: ReplaySpec) -> int:
     progress = Progress(0)
     pipe = TickPipe(sys.stdout.fileno(), progress)
     try:
-        recording = load(spec.recording_path, spec.limit, filed=True)
+        recording = load(spec.recording_path, spec.limit, filed=True, generating=True)
         pace = parse_pace(spec.pace, spec.speed, spec.seed)
         file = RunFile(Path(spec.out_path))
         run = Run(spec, recording, pace, file, progress)
