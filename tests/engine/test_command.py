@@ -122,7 +122,7 @@ def test_measuring_flags_are_left_out_where_the_version_lacks_them(version, sett
 
 
 def test_measuring_flags_follow_the_parser_where_it_was_asked():
-    known = flags("max-model-len", "enforce-eager", "enable-prompt-tokens-details")
+    known = flags("max-model-len", "enforce-eager", "enable-prompt-tokens-details", "speculative-config")
     argv = built("speculative=ngram", install=CPU.with_flags(known)).argv
     assert [flag in argv for flag in MEASURING] == [True, False, False, False]
 

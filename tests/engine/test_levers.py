@@ -24,9 +24,20 @@ WORDS = {
     "block-size": ["auto", "32"],
     "kv-pool": ["auto", "2GiB", "1537MiB", "92.5%", "1000"],
     "kv-offload": ["off", "8GiB"],
-    "speculative": ["off", "ngram:4:2-4", "ngram-gpu:3:2-2", "draft-model:a/b:3", "suffix", "suffix:8", "mtp:1", "mtp"],
+    "speculative": [
+        "off",
+        "ngram:4:2-4",
+        "ngram-gpu:3:2-2",
+        "draft-model:a/b:3",
+        "suffix",
+        "suffix:8",
+        "mtp:1",
+        "mtp",
+        "medusa:a/b:3",
+        "eagle3:a/b:3;draft_tensor_parallel_size=1",
+    ],
     "quantization": ["auto", "fp8", "awq_marlin"],
-    "eager": ["on", "off"],
+    "eager": ["on", "off", "O0", "O3"],
     "tensor-parallel": ["1", "8"],
     "data-parallel": ["2"],
 }
@@ -119,7 +130,6 @@ def test_chunked_prefill_writes_all_its_three_flags():
 def test_chunking_off_never_lowers_the_budget_and_says_what_it_raises():
     short = replace(CPU, max_model_len=1024)
     assert flags("chunked-prefill", "off", short)[2] == "2048"
-    assert "8,192" in levers.get("chunked-prefill").note("off", CPU)
     unknown = replace(CPU, max_model_len=None)
     assert "--max-num-batched-tokens" not in flags("chunked-prefill", "off", unknown)
 
@@ -182,14 +192,6 @@ def test_what_vllm_would_refuse_late_is_refused_now(values, around, what, mend):
     with pytest.raises(VtuneError) as refusal:
         levers.resolve(values, around)
     assert what in refusal.value.what and mend in refusal.value.mend
-
-
-def test_hazards_are_noted_where_they_apply():
-    note = levers.get("speculative").note
-    assert "async scheduling" in note("ngram:4:2-4", L4)
-    assert note("ngram:4:2-4", CPU) is None  # never async there
-    assert note("ngram:4:2-4", replace(L4, version="0.33.0")) is None
-    assert "ignores" in levers.get("chunked-prefill").note("off", replace(L4, version="0.10.2"))
 
 
 def test_flags_have_one_owner():

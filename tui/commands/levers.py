@@ -1,6 +1,7 @@
-"""List the levers: what each is set to, what this vLLM would choose, and whether it is to be had here."""
+"""List the levers: what each is set to, what this vLLM would choose, what runs, and whether it is to be had here."""
 
 import argparse
+import asyncio
 from typing import Any
 
 from tui.commands import options
@@ -9,56 +10,92 @@ from tui.commands import options
 def arguments(parser: argparse.ArgumentParser) -> None:
     options.profile(parser)
     options.settings(parser)
+    parser.add_argument("--url", metavar="URL", help="an engine that runs: what is applied is read back from it")
     options.output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from tui.engine import flags, install, profile
+    from tui.engine import combinations, command, flags, install, profile
     from tui.engine.profile_set import with_settings
 
     options.refuse_existing(args.json, args.force)
     wanted = with_settings(profile.load(args.profile), args.settings)
     found = install.find(wanted.engine.python)
-    listing = rows(wanted, found.with_flags(flags.known_flags(found)))
+    found = found.with_flags(flags.known_flags(found))
+    around = command.surroundings(wanted, found)
+    listing = rows(around, asyncio.run(_applied(args.url)) if args.url else {})
+    options.findings(combinations.look(around))
     if args.json:
         result = {"schema": "vtune.levers/1", "vllm": found.version, "device": found.device, "levers": listing}
         options.write_json(args.json, result)
         return 0
     print(f"vLLM {found.version or 'unknown'} on {found.device}, profile {wanted.name}")
     for row in listing:
-        words = row["asked"] or f"{row['default_here']} (default here)"
-        print(f"  {row['group']:<12}{row['name']:<24}{words:<20}{'' if row['available'] else row['reason']}")
+        print(_line(row))
     return 0
 
 
-def rows(profile: Any, install: Any) -> list[dict[str, Any]]:
-    """The `levers` of vtune.levers/1 for a profile on an install; `applied` is known only of a running engine."""
-    from tui.engine import command, levers
+def _line(row: dict[str, Any]) -> str:
+    words = row["asked"] or f"{row['default_here']} (default here)"
+    if row["applied"] is not None and row["applied"] != row["asked"]:
+        words += f", runs {row['applied']}"
+    where = f"  {row['group']:<12}{row['name']:<24}"
+    return f"{where}{words}" if row["available"] else f"{where}{words:<24}– {row['reason']}"
 
-    around = command.surroundings(profile, install)
+
+async def _applied(url: str) -> dict[str, str | None]:
+    """What the engine at `url` says that it runs."""
+    import os
+
+    import httpx
+
+    from tui.engine import applied, levers
+    from tui.session import attach
+
+    key = os.environ.get(attach.API_KEY)
+    headers = {"Authorization": f"Bearer {key}"} if key else None
+    async with httpx.AsyncClient(trust_env=False, timeout=15.0, headers=headers) as client:
+        told = dict((await applied.read(attach.normalised(url), {}, client)).levers)
+    if (chunking := told.get("chunked-prefill")) is not None:
+        told |= {"long-prefill-threshold": levers.values_with_facets({"chunked-prefill": chunking})[_THRESHOLD]}
+    return told
+
+
+_THRESHOLD = "long-prefill-threshold"
+
+
+def rows(around: Any, applied: dict[str, str | None]) -> list[dict[str, Any]]:
+    """The `levers` of vtune.levers/1; `applied` is known only of a running engine."""
+    from tui.engine import availability, levers
+
     asked = levers.values_with_facets(around.values)
     listing = []
     for lever in levers.LEVERS:
-        present = [flag for flag in lever.owns if install.flags is None or flag in install.flags]
-        elsewhere = bool(lever.platforms) and install.platform not in lever.platforms
-        reason = None
-        if not present:
-            reason = f"this vLLM ({install.version}) has no --{lever.owns[0]}"
-        elif elsewhere:
-            reason = f"only on {', '.join(lever.platforms)}; this is {install.platform}"
-        listing.append(
-            {
-                "name": lever.name,
-                "title": lever.title,
-                "group": lever.group,
-                "flags": [f"--{flag}" for flag in lever.owns],
-                "choices": list(lever.choices) or None,
-                "hint": lever.hint,
-                "default_here": lever.default(around),
-                "asked": asked.get(lever.name),
-                "applied": None,
-                "available": reason is None,
-                "reason": reason,
-            }
-        )
+        listing.append(_row(lever, availability.offer(lever, around), list(lever.owns), asked, applied))
+        if _THRESHOLD in levers.FACETS and levers.FACETS[_THRESHOLD] == lever.name:
+            part = _row(lever, availability.threshold_offer(around), ["long-prefill-token-threshold"], asked, applied)
+            part |= {"title": "long-prefill threshold", "hint": "off | 256", "value": {"type": "number", "least": 1,
+                     "most": around.max_model_len, "unit": "tokens"}}  # fmt: skip
+            listing.append(part)
     return listing
+
+
+def _row(lever: Any, offer: Any, owned: list[str], asked: Any, applied: dict[str, str | None]) -> dict[str, Any]:
+    return {
+        "name": offer.name,
+        "title": lever.title,
+        "group": lever.group,
+        "flags": [f"--{flag}" for flag in owned],
+        "value": {"type": lever.kind, "least": lever.least, "most": lever.most, "unit": lever.unit or None},
+        "choices": list(offer.choices) or None,
+        "hint": lever.hint,
+        "improves": lever.gain,
+        "costs": lever.cost,
+        "default_here": offer.default,
+        "asked": asked.get(offer.name),
+        "applied": applied.get(offer.name),
+        "available": offer.available,
+        "reason": offer.reason,
+        "help": offer.help,
+        "since": ".".join(map(str, lever.since)) if lever.since else None,
+    }

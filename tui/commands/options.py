@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,12 @@ def pace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pace", metavar="PACE", default=env("pace"), help=paces)
     parser.add_argument("--speed", type=float, metavar="X", help="recorded pace, X times as fast")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N requests")
+
+
+def findings(found: Iterable[Any]) -> None:
+    """What levers do to each other (`engine.combinations`), a line each on standard error."""
+    for finding in found:
+        print(f"{finding.kind}: {finding.sentence()}", file=sys.stderr)
 
 
 def output(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ which exists in development mode only; ``/version`` and ``/v1/models``. What non
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -37,21 +38,25 @@ class Applied:
 
 
 async def read(
-    url: str, asked: Mapping[str, str], client: httpx.AsyncClient | None = None, model: str | None = None
+    url: str,
+    asked: Mapping[str, str],
+    client: httpx.AsyncClient | None = None,
+    model: str | None = None,
+    expected: Mapping[str, str] = MappingProxyType({}),
 ) -> Applied:
-    """Ask the engine at `url` what it runs, and compare with `asked` (lever -> words).
+    """Ask the engine at `url` what it runs, and compare with `asked` and `expected` (lever -> words).
 
     `model` is the served name that is expected, where there is one. Raises VtuneError (exit 3) where
     nothing answers; an endpoint that is missing only leaves its facts unknown.
     """
     if client is None:
         async with httpx.AsyncClient(trust_env=False, timeout=15.0) as own:
-            return await read(url, asked, own, model)
+            return await read(url, asked, own, model, expected)
     caches = cache_infos(await _text(client, f"{url}/metrics"))
     info = await _json(client, f"{url}/server_info?config_format=json", timeout=_SERVER_INFO_S)
     version = await _json(client, f"{url}/version")
     models = await _json(client, f"{url}/v1/models")
-    return interpret(asked, caches, info, version, models, model)
+    return interpret(asked, caches, info, version, models, model, expected)
 
 
 def interpret(
@@ -61,6 +66,7 @@ def interpret(
     version: Any,
     models: Any,
     model: str | None = None,
+    expected: Mapping[str, str] = MappingProxyType({}),
 ) -> Applied:
     """The account in these answers: labels of each engine, and the JSON of the other three (None: no answer)."""
     config = info.get("vllm_config") if isinstance(info, dict) else None
@@ -71,7 +77,7 @@ def interpret(
     sizes = [tokens for cache in caches if (tokens := _whole(cache.get("kv_cache_size_tokens")))]
     return Applied(
         levers=applied,
-        mismatches=tuple(mismatches(asked, applied)),
+        mismatches=(*mismatches(asked, applied), *contradicted(expected, applied)),
         vllm=version.get("version") if isinstance(version, dict) else None,
         model=names[0] if names else None,
         device=_device(info),
@@ -93,6 +99,15 @@ def mismatches(asked: Mapping[str, str], applied: Mapping[str, str | None]) -> l
         if not levers.get(name).matches(words, have):
             found.append(f"{name}: asked {words}, the engine runs {have}")
     return found
+
+
+def contradicted(expected: Mapping[str, str], applied: Mapping[str, str | None]) -> list[str]:
+    """A sentence per lever that runs otherwise than the rules on combinations foretold (`Launch.expected`)."""
+    return [
+        f"{name}: with this combination {words} was expected, the engine runs {have}"
+        for name, words in expected.items()
+        if (have := applied.get(name)) is not None and not levers.get(name).matches(words, have)
+    ]
 
 
 def cache_infos(metrics: str | None) -> list[dict[str, str]]:

@@ -16,6 +16,16 @@ def flags(argv: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def plain(argv: Iterable[str]) -> dict[str, bool | str]:
+    """The same with values as levers read them: True and False of a switch, else the first word."""
+    found: dict[str, bool | str] = {}
+    for name, words in flags(argv).items():
+        if name:
+            bare = name.removeprefix("no-") if not words else name
+            found[bare] = words[0] if words else bare == name
+    return found
+
+
 def model(argv: Iterable[str]) -> str:
     """The model that a server's command names, after ``--model`` or ``serve``; empty where it names none."""
     found = flags(argv)

@@ -5,10 +5,12 @@ import os
 import shlex
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from tui.engine import device, levers, model, preload, vocabulary
+from tui.engine import availability, combinations, device, levers, model, preload, vocabulary
+from tui.engine.argv import plain as plain_flags
 from tui.engine.flags import server_command
 from tui.engine.install import Install
 from tui.engine.launch import Launch
@@ -41,6 +43,7 @@ def build(profile: Profile, install: Install, port: int) -> Launch:
     """
     preload.check(profile, install)
     around = surroundings(profile, install)
+    found = combinations.refuse(around)
     launch_id = uuid.uuid4().hex
     name = model.served_name(profile.engine.model)
     return Launch(
@@ -53,10 +56,14 @@ def build(profile: Profile, install: Install, port: int) -> Launch:
         model=name,
         launch_id=launch_id,
         asked=_asked(profile, around),
+        expected={**combinations.expected(found), **_told_by_raw(profile, around)},
         platform=install.platform,
         preload=profile.engine.preload,
         pin_pool=profile.engine.pin_kv_pool,
-        warnings=vocabulary.warnings(profile.engine.model, Speculation.read(around.values["speculative"]).model),
+        warnings=(
+            *vocabulary.warnings(profile.engine.model, Speculation.read(around.values["speculative"]).model),
+            *(finding.sentence() for finding in found if finding.kind in ("overridden", "moved")),
+        ),
     )
 
 
@@ -70,8 +77,16 @@ def surroundings(profile: Profile, install: Install) -> Surroundings:
         version=install.version,
         env=MappingProxyType({**os.environ, **profile.engine.env}),
         place_model=model.given,
+        raw=MappingProxyType({**{flag: str(value) for flag, value in profile.engine.args.items()}, **profile.raw}),
+        model=profile.engine.model,
+        facts_of=model.facts,
+        gpus=install.gpus if install.platform != "cpu" else None,
+        packages=install.dists,
+        flags=install.flags,
     )
-    return levers.resolve(profile.levers, around)
+    settled = levers.resolve(profile.levers, around)
+    apart = {name: words for name, words in levers.given_in(profile.engine.args).items() if name not in settled.values}
+    return replace(settled, values={**settled.values, **apart}, apart=frozenset(apart))
 
 
 def shell(launch: Launch) -> str:
@@ -93,7 +108,8 @@ def _flags(profile: Profile, install: Install, around: Surroundings) -> list[str
         _known(install, flag, f"engine.args.{flag}")
         written += _written(flag, value)
     for name, words in around.values.items():
-        written += levers.get(name).flags(words, around)
+        if name not in around.apart:
+            written += availability.written(levers.get(name), words, around)
     for flag, since in _MEASURING:
         if install.has_flag(flag, since):
             written.append(f"--{flag}")
@@ -154,6 +170,29 @@ def _asked(profile: Profile, around: Surroundings) -> dict[str, str]:
             asked[lever.name] = f"raw.{flag}={words}"
         asked[f"raw.{flag}"] = words
     return asked
+
+
+def _told_by_raw(profile: Profile, around: Surroundings) -> dict[str, str]:
+    """What the engine will say of the levers whose flags --set raw.FLAG overrides."""
+    told = {}
+    for lever in levers.LEVERS:
+        over = {flag: words for flag, words in profile.raw.items() if flag.removeprefix("no-") in lever.owns}
+        if over and lever.name in around.values:
+            wanted = plain_flags([*lever.flags(around.values[lever.name], around), *_raw_words(over)])
+            try:
+                words = lever.from_flags(wanted)
+            except (ValueError, VtuneError):
+                continue  # vLLM will say what it thinks of it
+            if words is not None:
+                told[lever.name] = words
+    return told
+
+
+def _raw_words(raw: Mapping[str, str]) -> list[str]:
+    words: list[str] = []
+    for flag, value in raw.items():
+        words += _written(flag, value.lower() in ON if value.lower() in (*ON, *OFF) else value)
+    return words
 
 
 def environment(profile: Profile, install: Install, around: Surroundings) -> dict[str, str]:

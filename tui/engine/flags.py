@@ -28,6 +28,7 @@ class Flag:
     choices: tuple[str, ...] = ()
     help: str = ""
     default: str | None = None  # as vLLM prints it: "None" means that it decides
+    aliases: tuple[str, ...] = ()  # other names, with their dashes: -tp, --device-memory-utilization
 
 
 def server_command(python: str, dist: str) -> list[str]:
@@ -55,7 +56,7 @@ def known_flags(install: "Install", fresh: bool = False) -> Mapping[str, Flag]:
     return flags
 
 
-_FORMAT = 1  # of the kept file
+_FORMAT = 2  # of the kept file
 
 
 def _kept(file: Path) -> dict[str, Flag] | None:
@@ -66,7 +67,8 @@ def _kept(file: Path) -> dict[str, Flag] | None:
 
 
 def _flag(entry: dict[str, object]) -> Flag:
-    return Flag(**{**entry, "choices": tuple(entry["choices"])})  # type: ignore[arg-type]
+    lists = {name: tuple(entry[name]) for name in ("choices", "aliases")}  # type: ignore[call-overload]
+    return Flag(**{**entry, **lists})  # type: ignore[arg-type]
 
 
 def _ask(install: "Install") -> str:
@@ -112,10 +114,13 @@ def _described(head: str, body: str) -> Flag | None:
         return None
     choices = re.search(r"\{([^}]*)\}", head)
     default = re.search(r"\(default: (.*)\)\s*$", body)
+    short = re.findall(r"(?:^|[\s,])(-[A-Za-z][\w.]*)", head)
+    others = [f"--{name}" for name in names[1:] if name != f"no-{names[0]}"]
     return Flag(
         name=names[0],
         negatable=f"no-{names[0]}" in names,
         choices=tuple(choices[1].split(",")) if choices else (),
         help=body,
         default=default[1] if default else None,
+        aliases=tuple(dict.fromkeys((*short, *others))),
     )

@@ -4,9 +4,24 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from tui.engine.flags import Flag
 
 Words = str  # a value in canonical words
+Version = tuple[int, ...]
+Facts = Mapping[str, Any]  # a checkpoint's config.json
+
+
+def _no_facts(ref: str) -> Facts | None:
+    return None
+
+
+def version_of(text: str | None) -> Version | None:
+    """(0, 32, 0) of "0.32.0+cpu"; None where the version is unknown or odd."""
+    numbers = re.match(r"\d+(?:\.\d+)*", text or "")
+    return tuple(int(part) for part in numbers[0].split(".")) if numbers else None
 
 
 @dataclass(frozen=True)
@@ -21,16 +36,39 @@ class Surroundings:
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     values: Mapping[str, Words] = field(default_factory=lambda: MappingProxyType({}))  # all levers, resolved
     place_model: Callable[[str], str] = str  # a model reference -> what vLLM is given
+    given: frozenset[str] = frozenset()  # levers that the profile names; the others stand at their defaults
+    apart: frozenset[str] = frozenset()  # levers whose flags engine.args writes
+    raw: Mapping[str, Words] = field(default_factory=lambda: MappingProxyType({}))  # flags outside the levers
+    model: str | None = None  # reference of the target
+    facts_of: Callable[[str], Facts | None] = _no_facts  # of a model reference; None: not on this machine
+    gpus: int | None = None
+    packages: Mapping[str, str] | None = None  # of interest, in the engine's environment; None: unknown
+    flags: "Mapping[str, Flag] | None" = None  # of this vLLM's own parser; None: not asked
 
     @property
     def cpu(self) -> bool:
         return self.platform == "cpu"
 
     @property
-    def version_tuple(self) -> tuple[int, ...] | None:
-        """(0, 32, 0) of "0.32.0+cpu"; None where the version is unknown or odd."""
-        numbers = re.match(r"\d+(?:\.\d+)*", self.version or "")
-        return tuple(int(part) for part in numbers[0].split(".")) if numbers else None
+    def gpu(self) -> bool:
+        return self.platform in ("cuda", "rocm")
+
+    @property
+    def version_tuple(self) -> Version | None:
+        return version_of(self.version)
+
+    def since(self, version: Version) -> bool:
+        """Whether this vLLM is known to be that version or newer."""
+        return self.version_tuple is not None and self.version_tuple >= version
+
+    def before(self, version: Version) -> bool:
+        """Whether this vLLM is known to be older."""
+        return self.version_tuple is not None and self.version_tuple < version
+
+    def parser_default(self, flag: str) -> str | None:
+        """What this vLLM's help gives as the flag's default; None where it decides later, or was not asked."""
+        known = self.flags.get(flag) if self.flags is not None else None
+        return known.default if known and known.default != "None" else None
 
 
 @dataclass(frozen=True)
@@ -57,7 +95,7 @@ def _no_note(words: Words, around: Surroundings) -> str | None:
     return None
 
 
-def _nothing_wrong(words: Words, around: Surroundings) -> None:
+def _nothing_read(flags: Mapping[str, Any]) -> Words | None:
     return None
 
 
@@ -77,12 +115,19 @@ class Lever:
     cost: str
     hint: str
     toggle: tuple[Words, Words] | None = None  # off, on
+    kind: Literal["switch", "choice", "number", "size", "structure"] = "structure"
+    least: int | None = None  # bounds of a number; of a structure's numbers, where one bound holds for all
+    most: int | None = None
+    unit: str = ""  # of the number: tokens, sequences, devices
     choices: tuple[Words, ...] = ()
+    choices_flag: str | None = None  # the flag whose choices in vLLM's own parser are values of this lever
     settle: Callable[[Words, Surroundings], Words] = lambda words, around: words  # what these words mean here
     note: Callable[[Words, Surroundings], str | None] = _no_note
-    check: Callable[[Words, Surroundings], None] = _nothing_wrong  # VtuneError for what vLLM would refuse
+    from_flags: Callable[[Mapping[str, Any]], Words | None] = _nothing_read  # a command line's flags -> words
+    vllm_default: Callable[[Surroundings], Words] | None = None  # where it differs from `default`
     matches: Callable[[Words, Words], bool] = str.__eq__  # asked, applied
     owns_env: tuple[str, ...] = ()
-    since: tuple[int, ...] | None = None  # first vLLM version that has it
+    since: Version | None = None  # first vLLM version that has it
+    until: Version | None = None  # first vLLM version that no longer has it
     platforms: tuple[str, ...] = ()  # empty: all
     core: bool = True  # in the lever panel even when the profile is silent

@@ -1,11 +1,11 @@
 """Levers on the KV pool."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from tui.engine import lever_values
 from tui.engine.lever import Lever, ReadBack, Surroundings, Words
-from tui.engine.lever_reuse import any_when_auto
-from tui.errors import VtuneError
+from tui.engine.lever_reuse import any_when_auto, text_given
 
 CPU_KV_SPACE = "VLLM_CPU_KVCACHE_SPACE"  # whole GiB; on CPU it wins over --kv-cache-memory-bytes
 STARTUP_PLAN = "VLLM_ENABLE_STARTUP_PLAN"  # vLLM 0.28: the measured pool is kept, and taken in later starts
@@ -15,19 +15,10 @@ DTYPES = (*CPU_DTYPES, "bfloat16", "float16")
 _GIB = 2**30
 
 
-def _dtype_check(words: Words, around: Surroundings) -> None:
-    if around.cpu and words not in CPU_DTYPES:
-        raise VtuneError(f"kv-dtype={words}: vLLM has no such KV cache on CPU", f"use one of {', '.join(CPU_DTYPES)}")
-
-
 def _dtype_note(words: Words, around: Surroundings) -> str | None:
     if not words.startswith("fp8"):
         return None
-    return (
-        "may cost accuracy without scaling factors; decode is slower on CPU"
-        if around.cpu
-        else ("may cost accuracy without scaling factors, and may switch the attention backend")
-    )
+    return "may cost accuracy without scaling factors" + ("; decode is slower on CPU" if around.cpu else "")
 
 
 def _same_dtype(asked: Words, applied: Words) -> bool:
@@ -43,9 +34,11 @@ KV_DTYPE = Lever(
     parse=lambda words: lever_values.name("kv-dtype", words),
     default=lambda around: "auto",
     flags=lambda words, around: ["--kv-cache-dtype", words],
-    check=_dtype_check,
     note=_dtype_note,
     read_back=lambda read: read.cache("cache_dtype"),
+    from_flags=lambda flags: text_given("kv-cache-dtype", flags),
+    kind="choice",
+    choices_flag="kv-cache-dtype",
     matches=_same_dtype,
     gain="fp8 holds twice the tokens in the same memory: more concurrency, longer prefixes kept",
     cost="accuracy, and on some devices slower attention",
@@ -55,17 +48,9 @@ KV_DTYPE = Lever(
 )
 
 
-def _block_check(words: Words, around: Surroundings) -> None:
-    """On CPU vLLM only warns of this, and fails after the weights are loaded."""
-    if around.cpu and words != "auto" and int(words) % 32:
-        near = max(32, round(int(words) / 32) * 32)
-        raise VtuneError(f"block-size={words}: on CPU a KV block is a multiple of 32 tokens", f"use block-size={near}")
-
-
-def _block_note(words: Words, around: Surroundings) -> str | None:
-    if words == "auto" or around.cpu:
-        return None
-    return "a size that the attention backend lacks switches the backend"
+def _block_default(around: Surroundings) -> Words:
+    """128 on CPU, else 16; CUDA backends, MLA and hybrid models may choose another (vllm.md 1.8)."""
+    return "128" if around.cpu else around.parser_default("block-size") or "16"
 
 
 BLOCK_SIZE = Lever(
@@ -76,9 +61,12 @@ BLOCK_SIZE = Lever(
     parse=lambda words: lever_values.count("block-size", words, unset="auto"),
     default=lambda around: "auto",
     flags=lambda words, around: [] if words == "auto" else ["--block-size", words],
-    check=_block_check,
-    note=_block_note,
     read_back=lambda read: read.cache("block_size"),
+    from_flags=lambda flags: text_given("block-size", flags),
+    vllm_default=_block_default,
+    kind="number",
+    least=1,
+    unit="tokens",
     matches=any_when_auto,
     gain="small blocks let more of a shared prefix be reused, and waste less of the last block",
     cost="more blocks to hash and look up; attention may be slower",
@@ -93,18 +81,6 @@ def _pool_settle(words: Words, around: Surroundings) -> Words:
 
 def startup_plan(env: Mapping[str, str]) -> bool:
     return env.get(STARTUP_PLAN, "0").strip() not in ("", "0")
-
-
-def _pool_check(words: Words, around: Surroundings) -> None:
-    """A plan's fingerprint leaves the share out: a changed one gets the pool of an earlier start.
-
-    P/v1/worker/startup_plan.py:46 of vLLM 0.32 (0.28 has it first), P/config/cache.py:288.
-    """
-    if words.endswith("%") and startup_plan(around.env) and not around.cpu:
-        raise VtuneError(
-            f"kv-pool={words}: with {STARTUP_PLAN} vLLM would take the pool of an earlier share",
-            f"use kv-pool=8GiB (a size), or drop {STARTUP_PLAN}",
-        )
 
 
 def _same_pool(asked: Words, applied: Words) -> bool:
@@ -130,6 +106,22 @@ def _pool_read(read: ReadBack) -> Words | None:
         return None
 
 
+def _pool_given(flags: Mapping[str, Any]) -> Words | None:
+    if (fixed := flags.get("kv-cache-memory-bytes")) is not None:
+        return lever_values.size(lever_values.human(fixed))
+    share = next((flags[flag] for flag in SHARES if flag in flags), None)
+    return None if share is None else lever_values.pool("kv-pool", f"{float(share) * 100:g}%")
+
+
+def _pool_default(around: Surroundings) -> Words:
+    """A share of the device's memory (of the host's, on CPU): 92 % since 0.21, 90 % before (vllm.md 1.9)."""
+    share = around.parser_default(SHARES[0])
+    try:
+        return f"{float(share) * 100:g}%" if share else "90%" if around.before((0, 21)) else "92%"
+    except ValueError:
+        return "auto"
+
+
 KV_POOL = Lever(
     name="kv-pool",
     title="KV pool",
@@ -140,21 +132,18 @@ KV_POOL = Lever(
     default=lambda around: "auto",
     settle=_pool_settle,
     flags=_pool_flags,
-    check=_pool_check,
     read_back=_pool_read,
+    from_flags=_pool_given,
+    vllm_default=_pool_default,
+    kind="size",
+    least=1,
+    unit="bytes, or a share of the device's memory",
     matches=_same_pool,
     gain="a fixed size keeps the pool equal over restarts, so that arms can be compared",
     cost="memory; too small and requests are preempted or refused",
     hint="auto | 2GiB | 90%",
     core=False,
 )
-
-
-def _offload_check(words: Words, around: Surroundings) -> None:
-    if words != "off" and around.cpu:
-        raise VtuneError(
-            f"kv-offload={words}: a CPU engine has its KV pool in host memory already", "use kv-offload=off"
-        )
 
 
 def _offload_flags(words: Words, around: Surroundings) -> list[str]:
@@ -171,6 +160,13 @@ def _offload_read(read: ReadBack) -> Words | None:
     return lever_values.size(float(value) * _GIB)
 
 
+def _offload_given(flags: Mapping[str, Any]) -> Words | None:
+    """None for another backend than vLLM's own: its flags are kept as they are."""
+    if "kv-offloading-size" not in flags or flags.get("kv-offloading-backend", "native") != "native":
+        return None
+    return lever_values.size(float(flags["kv-offloading-size"]) * _GIB)
+
+
 KV_OFFLOAD = Lever(
     name="kv-offload",
     title="KV offload",
@@ -179,12 +175,15 @@ KV_OFFLOAD = Lever(
     parse=lambda words: lever_values.offload("kv-offload", words),
     default=lambda around: "off",
     flags=_offload_flags,
-    check=_offload_check,
     read_back=_offload_read,
+    from_flags=_offload_given,
+    kind="size",
+    least=1,
+    unit="bytes of the host's memory",
     gain="evicted prefixes are kept in host memory and come back faster than they are computed",
     cost="host memory, and transfers over the bus",
     hint="off | 8GiB",
     since=(0, 12),
-    platforms=("cuda", "rocm", "other"),
+    platforms=("cuda", "rocm", "xpu"),
     core=False,
 )

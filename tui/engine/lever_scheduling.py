@@ -1,10 +1,12 @@
 """Levers on what a scheduler step holds."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from tui.engine import device_defaults, lever_values
 from tui.engine.lever import Lever, ReadBack, Surroundings, Words
-from tui.engine.lever_reuse import any_when_auto, bool_flag, bool_words
-from tui.engine.lever_values import Chunking
-from tui.errors import VtuneError
+from tui.engine.lever_reuse import any_when_auto, bool_flag, bool_words, switch_given, text_given
+from tui.engine.lever_values import Chunking, human
 
 POLICIES = ("fcfs", "priority")
 
@@ -32,37 +34,6 @@ def _chunking_flags(words: Words, around: Surroundings) -> list[str]:
     return [*flags, "--long-prefill-token-threshold", str(chunking.threshold)]
 
 
-def _chunking_check(words: Words, around: Surroundings) -> None:
-    """The two combinations that vLLM's SchedulerConfig refuses."""
-    chunking = Chunking.read(words)
-    seqs = around.values.get("max-num-seqs")
-    if chunking.on and chunking.budget and seqs and int(seqs) > chunking.budget:
-        raise VtuneError(
-            f"chunked-prefill={words}: the budget is below max-num-seqs={seqs}",
-            f"raise the budget to {seqs} or lower max-num-seqs to {chunking.budget}",
-        )
-    if around.max_model_len and chunking.threshold > around.max_model_len:
-        raise VtuneError(
-            f"chunked-prefill={words}: the long-prefill threshold is above max-model-len {around.max_model_len}",
-            f"use chunked-prefill={chunking.budget}/{around.max_model_len // 2}, or leave the threshold out",
-        )
-
-
-def _chunking_note(words: Words, around: Surroundings) -> str | None:
-    chunking = Chunking.read(words)
-    if not chunking.on:
-        budget = whole_budget(around)
-        raised = (
-            f"the token budget is raised to {budget:,}" if budget else "vLLM raises the token budget to max-model-len"
-        )
-        if around.version_tuple and (0, 8) <= around.version_tuple < (0, 12):
-            return f"vLLM {around.version} ignores this: chunked prefill stays on"
-        return f"{raised}; vLLM warns that a model may not support chunked prefill being disabled"
-    if chunking.threshold and chunking.budget and chunking.threshold >= chunking.budget:
-        return "a threshold at or above the budget limits nothing"
-    return None
-
-
 def _chunking_read(read: ReadBack) -> Words | None:
     on = read.config("scheduler_config", "enable_chunked_prefill")
     if on is None:
@@ -74,6 +45,17 @@ def _chunking_read(read: ReadBack) -> Words | None:
     return Chunking(True, budget, threshold or 0).write()
 
 
+def _chunking_given(flags: Mapping[str, Any]) -> Words | None:
+    """A budget given without chunking is not kept: vtune writes the one that the longest prompt needs."""
+    names = ("enable-chunked-prefill", "max-num-batched-tokens", "long-prefill-token-threshold")
+    on, budget, threshold = (flags.get(name) for name in names)
+    if on is None and budget is None and threshold is None:
+        return None
+    if on is False:
+        return "off"
+    return Chunking(True, human(budget) if budget is not None else None, human(threshold or 0)).write()
+
+
 CHUNKED_PREFILL = Lever(
     name="chunked-prefill",
     title="chunked prefill",
@@ -83,9 +65,10 @@ CHUNKED_PREFILL = Lever(
     default=lambda around: str(device_defaults.token_budget(around)),
     settle=_settle,
     flags=_chunking_flags,
-    check=_chunking_check,
-    note=_chunking_note,
     read_back=_chunking_read,
+    from_flags=_chunking_given,
+    least=1,
+    unit="tokens",
     gain="short requests are not stuck behind a long prefill: lower tail TTFT, steadier TPOT",
     cost="small budgets make prefill slower; without a threshold one long prefill still takes the whole budget",
     hint="off | 2048 | 512/256 (token budget / long-prefill threshold)",
@@ -114,6 +97,10 @@ MAX_NUM_SEQS = Lever(
     default=_default_seqs,
     flags=lambda words, around: ["--max-num-seqs", words],
     read_back=_seqs_read,
+    from_flags=lambda flags: str(human(flags["max-num-seqs"])) if "max-num-seqs" in flags else None,
+    kind="number",
+    least=1,
+    unit="sequences",
     gain="more requests decode together: more tokens per second",
     cost="each waits longer for its next token, and the KV pool fills sooner (preemptions)",
     hint="a number, such as 64",
@@ -124,10 +111,13 @@ SCHEDULING_POLICY = Lever(
     title="scheduling policy",
     group="scheduling",
     owns=("scheduling-policy",),
-    parse=lambda words: lever_values.name("scheduling-policy", words, POLICIES),
+    parse=lambda words: lever_values.name("scheduling-policy", words),
     default=lambda around: "fcfs",
     flags=lambda words, around: ["--scheduling-policy", words],
     read_back=lambda read: read.config("scheduler_config", "policy"),
+    from_flags=lambda flags: text_given("scheduling-policy", flags),
+    kind="choice",
+    choices_flag="scheduling-policy",
     gain="priority lets urgent requests (field `priority`, lower first) overtake",
     cost="others wait longer, and may be preempted",
     hint="fcfs | priority",
@@ -137,8 +127,9 @@ SCHEDULING_POLICY = Lever(
 )
 
 
-def _async_note(words: Words, around: Surroundings) -> str | None:
-    return "never used on CPU" if around.cpu and words == "on" else None
+def _async_default(around: Surroundings) -> Words:
+    """On where nothing forbids it by 0.15 (0.14 was not looked at), never on CPU (vllm.md 1.5)."""
+    return "off" if around.cpu or around.before((0, 14)) else "on"
 
 
 ASYNC_SCHEDULING = Lever(
@@ -151,12 +142,14 @@ ASYNC_SCHEDULING = Lever(
     flags=lambda words, around: [] if words == "auto" else bool_flag("async-scheduling", words),
     read_back=lambda read: bool_words(read.config("scheduler_config", "async_scheduling")),
     matches=any_when_auto,
+    from_flags=lambda flags: switch_given("async-scheduling", flags),
+    vllm_default=_async_default,
+    kind="switch",
     gain="the next step is scheduled while the device computes: lower TPOT",
     cost="not with n-gram or suffix speculation, which switch it off",
     hint="auto | on | off",
     toggle=("off", "on"),
     choices=("auto", "on", "off"),
-    note=_async_note,
     since=(0, 10),
     core=False,
 )

@@ -1,10 +1,11 @@
 """The lever on speculative decoding."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from tui.engine.lever import Lever, ReadBack, Surroundings, Words
-from tui.engine.lever_values import LOOKUP, Speculation
+from tui.engine.lever_values import DRAFTED, LOOKUP, Speculation
 from tui.errors import VtuneError
 
 
@@ -20,7 +21,7 @@ def config_of(words: Words, around: Surroundings) -> dict[str, Any] | None:
         config["prompt_lookup_min"], config["prompt_lookup_max"] = spec.lookup
     if spec.model:
         config["model"] = around.place_model(spec.model)
-    return config
+    return {**config, **{key: json.loads(value) for key, value in spec.options}}
 
 
 def _flags(words: Words, around: Surroundings) -> list[str]:
@@ -29,23 +30,44 @@ def _flags(words: Words, around: Surroundings) -> list[str]:
     return [] if config is None else ["--speculative-config", json.dumps(config, sort_keys=True)]
 
 
-def _check(words: Words, around: Surroundings) -> None:
-    if Speculation.read(words).method == "ngram-gpu" and around.cpu:
-        raise VtuneError(f"speculative={words}: needs a GPU", "use speculative=ngram")
+def words_of_config(config: Mapping[str, Any]) -> Words:
+    """The words for vLLM's own `--speculative-config`. Raises VtuneError where it names no method that vtune has."""
+    rest = dict(config)
+    model, tokens = rest.pop("model", None), rest.pop("num_speculative_tokens", None)
+    method = str(rest.pop("method", None) or _inferred(model)).replace("_", "-")
+    method = "mtp" if method.endswith("-mtp") else method
+    low, high = rest.pop("prompt_lookup_min", None), rest.pop("prompt_lookup_max", None)
+    options = tuple(sorted((str(key), json.dumps(value, sort_keys=True)) for key, value in rest.items()))
+    lookup = None
+    if method in LOOKUP:  # one alone stands for both, none for 5 (vllm.md 1.6)
+        lookup = (int(low or high or 5), int(high or low or 5))
+        tokens = tokens or 4
+    if method in DRAFTED and not (model and tokens):
+        raise VtuneError(f"speculative: {method} without model or num_speculative_tokens", "add both to the config")
+    kept = str(model) if model and method in DRAFTED else None
+    if model and kept is None and method == "mtp":
+        options = tuple(sorted((*options, ("model", json.dumps(model)))))
+    return Speculation.read(Speculation(method, tokens and int(tokens), lookup, kept, options).write()).write()
 
 
-def _note(words: Words, around: Surroundings) -> str | None:
-    method = Speculation.read(words).method
-    if method in ("ngram", "suffix") and not around.cpu and (around.version_tuple or (0,)) < (0, 33):
-        also = "; suffix also needs arctic-inference and the older model runner" if method == "suffix" else ""
-        return f"vLLM switches async scheduling off with {method}: two things change at once{also}"
-    if method == "suffix":
-        return "needs the package arctic-inference in the engine's environment"
-    if method == "draft-model":
-        return "the draft's KV comes out of the same pool: fewer tokens fit"
-    if method in ("eagle", "eagle3", "mtp") and (around.version_tuple or (0,)) < (0, 33):
-        return "the last matched block of a prefix is computed again: fewer cached tokens"
-    return None
+def _inferred(model: Any) -> str:
+    """As vLLM guesses the method from the model's name, else a draft model (`SpeculativeConfig.__post_init__`)."""
+    name = str(model or "").lower()
+    if name in ("ngram", "[ngram]"):
+        return "ngram"
+    return next((word for word in ("eagle3", "dflash", "dspark", "eagle", "medusa") if word in name), "draft-model")
+
+
+def _given(flags: Mapping[str, Any]) -> Words | None:
+    config = flags.get("speculative-config")
+    if isinstance(config, str):
+        try:
+            config = json.loads(config)
+        except ValueError as error:
+            raise VtuneError(f"--speculative-config is not JSON: {config}", "write it as one quoted object") from error
+    keys = {"spec-method": "method", "spec-model": "model", "spec-tokens": "num_speculative_tokens"}
+    config = {**(config or {}), **{key: flags[flag] for flag, key in keys.items() if flag in flags}}
+    return words_of_config(config) if config else None
 
 
 def _read_back(read: ReadBack) -> Words | None:
@@ -65,7 +87,7 @@ def _read_back(read: ReadBack) -> Words | None:
 
 
 def _same(asked: Words, applied: Words) -> bool:
-    """Equal, but for how a model is named (bundled:x is .../x) and numbers that were left to the method."""
+    """Equal, but for how a model is named (bundled:x is .../x), numbers left to the method, and further options."""
     if asked == applied:
         return True
     try:
@@ -90,9 +112,11 @@ SPECULATIVE = Lever(
     parse=lambda words: Speculation.read(words).write(),
     default=lambda around: "off",
     flags=_flags,
-    check=_check,
-    note=_note,
     read_back=_read_back,
+    from_flags=_given,
+    least=1,
+    unit="tokens a step",
+    choices_flag="spec-method",
     matches=_same,
     gain="several tokens per step where they can be guessed (n-gram: text copied from the prompt): lower TPOT",
     cost="steps spent on rejected guesses; less gain at high load; min_p and logit_bias are refused",

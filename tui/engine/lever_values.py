@@ -3,8 +3,9 @@
 Every reader raises VtuneError naming the lever, and ``read(write(x)) == x`` holds for what it returns.
 """
 
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui.errors import VtuneError
 
@@ -49,6 +50,22 @@ def name(lever: str, words: str, choices: tuple[str, ...] = ()) -> str:
     return word
 
 
+_HUMAN = {"": 1}
+_HUMAN |= {unit: 1000**power for power, unit in enumerate("kmgt", 1)}
+_HUMAN |= {unit: 1024**power for power, unit in enumerate("KMGT", 1)}
+
+
+def human(value: object) -> int:
+    """A whole number as vLLM reads it: 8192, ``8k`` is 8,000 and ``8K`` is 8,192 (`human_readable_int`).
+
+    Raises ValueError for other words.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgGtT]?)", str(value).strip())
+    if not match:
+        raise ValueError(f"{value!r} is not a number")
+    return int(float(match[1]) * _HUMAN[match[2]])
+
+
 @dataclass(frozen=True)
 class Chunking:
     """Chunked prefill: token budget per step, and the share of it that one long prefill may take (0: all)."""
@@ -79,38 +96,50 @@ class Chunking:
 
 
 LOOKUP = ("ngram", "ngram-gpu")
-DRAFTED = ("draft-model", "eagle", "eagle3", "dflash", "dspark")
+DRAFTED = ("draft-model", "eagle", "eagle3", "dflash", "dspark", "medusa", "mlp-speculator")
 _FORMS = "off | ngram:4:2-4 | draft-model:PATH:3 | suffix | eagle:PATH:3 | eagle3:PATH:3 | mtp:1"
 
 
 @dataclass(frozen=True)
 class Speculation:
-    """Speculative decoding: who proposes, and how many tokens a step (None: the method's own number)."""
+    """Speculative decoding: who proposes, and how many tokens a step (None: the method's own number).
+
+    `options` are further keys of vLLM's config: (key, JSON value), written as ``;key=value`` after the rest.
+    """
 
     method: str | None = None  # None: off
     tokens: int | None = None
     lookup: tuple[int, int] | None = None  # n-gram lengths looked up, shortest and longest
     model: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def read(cls, words: str) -> "Speculation":
-        text = words.strip()
-        method, _, rest = text.partition(":")
-        method = method.lower().replace("_", "-")
+        text, semicolon, more = words.strip().partition(";")
         try:
-            if method in OFF and not rest:
-                return cls()
-            if method in LOOKUP:
-                return cls._lookup(method, rest)
-            if method in DRAFTED:
-                model, colon, tokens = rest.rpartition(":")
-                if colon and model:
-                    return cls(method, tokens=_positive(tokens), model=model)
-            if method in ("suffix", "mtp"):
-                return cls(method, tokens=_positive(rest) if rest else None)
+            found = cls._plain(text)
+            if found is not None and not semicolon:
+                return found
+            if found is not None and found.method is not None:
+                return replace(found, options=_options(more))
         except ValueError:
             pass
         raise refuse("speculative", words, _FORMS)
+
+    @classmethod
+    def _plain(cls, text: str) -> "Speculation | None":
+        method, _, rest = text.partition(":")
+        method = method.lower().replace("_", "-")
+        if method in OFF and not rest:
+            return cls()
+        if method in LOOKUP:
+            return cls._lookup(method, rest)
+        if method in DRAFTED:
+            model, colon, tokens = rest.rpartition(":")
+            return cls(method, tokens=_positive(tokens), model=model) if colon and model else None
+        if method in ("suffix", "mtp"):
+            return cls(method, tokens=_positive(rest) if rest else None)
+        return None
 
     @classmethod
     def _lookup(cls, method: str, rest: str) -> "Speculation":
@@ -125,16 +154,49 @@ class Speculation:
     def write(self) -> str:
         if self.method is None:
             return "off"
+        more = "".join(f";{key}={value}" for key, value in self.options)
         if self.lookup:
-            return f"{self.method}:{self.tokens}:{self.lookup[0]}-{self.lookup[1]}"
+            return f"{self.method}:{self.tokens}:{self.lookup[0]}-{self.lookup[1]}{more}"
         parts = (self.method, self.model, None if self.tokens is None else str(self.tokens))
-        return ":".join(part for part in parts if part)
+        return ":".join(part for part in parts if part) + more
+
+
+_TAKEN = ("method", "num_speculative_tokens", "prompt_lookup_min", "prompt_lookup_max")
+
+
+def _options(text: str) -> tuple[tuple[str, str], ...]:
+    """``a=1;b="x"`` as sorted (key, compact JSON). Raises ValueError; a word that is no JSON is text."""
+    found = {}
+    for part in text.split(";"):
+        key, equals, value = part.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or not re.fullmatch(r"[a-z]\w*", key) or key in _TAKEN:
+            raise ValueError(part)
+        try:
+            plain = json.loads(value)
+        except ValueError:
+            plain = value.strip()
+        found[key] = json.dumps(plain, sort_keys=True, allow_nan=False)
+    return tuple(sorted(found.items()))
 
 
 def _positive(text: str) -> int:
     if not re.fullmatch(r"\d{1,6}", text) or int(text) < 1:
         raise ValueError(text)
     return int(text)
+
+
+LEVELS = ("O0", "O1", "O2", "O3")
+
+
+def eager(words: str) -> str:
+    """``on``, ``off`` (compiled at vLLM's own level), or a level of optimisation."""
+    word = words.strip()
+    if word.upper() in LEVELS:
+        return word.upper()
+    if word.lower() in (*ON, *OFF):
+        return switch("eager", word)
+    raise refuse("eager", words, "on | off | O0 | O1 | O2 | O3")
 
 
 def bytes_of(lever: str, words: str) -> int:

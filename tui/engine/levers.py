@@ -3,8 +3,9 @@
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
-from tui.engine import lever_kernel, lever_memory, lever_reuse, lever_scheduling, lever_speculation
+from tui.engine import combinations, lever_kernel, lever_memory, lever_reuse, lever_scheduling, lever_speculation
 from tui.engine.lever import Lever, ReadBack, Surroundings, Words
 from tui.engine.lever_values import Chunking, count
 from tui.errors import VtuneError
@@ -17,6 +18,7 @@ __all__ = [
     "Surroundings",
     "Words",
     "get",
+    "given_in",
     "nearest",
     "owner",
     "put",
@@ -93,22 +95,35 @@ def _with_threshold(chunking: Words, words: str) -> Words:
 def resolve(values: Mapping[str, Words], around: Surroundings) -> Surroundings:
     """`around` with every value in force: the given ones settled, and the core levers' defaults.
 
-    Raises VtuneError for what vLLM would refuse.
+    Raises VtuneError for what vLLM would refuse; `combinations.look` tells the rest.
     """
-    settled = replace(around, values=dict(values))
+    settled = replace(around, values=dict(values), given=frozenset(values))
     for lever in LEVERS:
         if lever.name in values or lever.core:
             words = lever.settle(values.get(lever.name) or lever.default(settled), settled)
             settled = replace(settled, values={**settled.values, lever.name: words})
     ordered = {lever.name: settled.values[lever.name] for lever in LEVERS if lever.name in settled.values}
     settled = replace(settled, values=ordered)
+    combinations.refuse(settled)
     for name, words in ordered.items():
         lever = get(name)
-        if lever.platforms and settled.platform not in lever.platforms and words != lever.default(settled):
-            lever.check(words, settled)
+        elsewhere = lever.platforms and settled.platform not in (*lever.platforms, "other")
+        if elsewhere and words != lever.default(settled):
             raise VtuneError(f"{name}={words}: not on {settled.platform}", f"use {name}={lever.default(settled)}")
-        lever.check(words, settled)
     return settled
+
+
+def given_in(flags: Mapping[str, Any]) -> dict[str, Words]:
+    """Lever -> words for the flags of a command line or of engine.args. Raises VtuneError for an odd value."""
+    found = {}
+    for lever in LEVERS:
+        try:
+            words = lever.from_flags(flags)
+            if words is not None:
+                found[lever.name] = lever.parse(words)
+        except (ValueError, TypeError) as error:
+            raise VtuneError(f"--{lever.owns[0]}: {error}", f"use {lever.hint}") from error
+    return found
 
 
 def values_with_facets(values: Mapping[str, Words]) -> dict[str, Words]:

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from tui import paths
 from tui.errors import VtuneError
@@ -44,11 +45,16 @@ def served_name(ref: str) -> str:
     return re.sub(r"[^\w.:/-]", "-", path.resolve().name) if path.exists() else ref
 
 
-def positions(ref: str) -> int | None:
-    """The context length in the checkpoint's own config, in tokens; None where it is not on this machine."""
+def facts(ref: str) -> dict[str, Any] | None:
+    """The checkpoint's own config.json; None where it is not on this machine."""
     try:
         config = json.loads((Path(given(ref)) / "config.json").read_text(encoding="utf-8"))
-        value = config.get("max_position_embeddings")
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, VtuneError):
         return None
+    return config if isinstance(config, dict) else None
+
+
+def positions(ref: str) -> int | None:
+    """The context length in the checkpoint's own config, in tokens; None where it is not on this machine."""
+    value = (facts(ref) or {}).get("max_position_embeddings")
     return value if isinstance(value, int) and value > 0 else None

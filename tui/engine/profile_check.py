@@ -1,8 +1,9 @@
 """What is wrong with a profile as a whole, though each of its values is fine by itself."""
 
-from tui.engine import levers
+from tui.engine import combinations, levers
 from tui.engine.lever import Surroundings
 from tui.engine.lever_memory import SHARES, STARTUP_PLAN, startup_plan
+from tui.engine.lever_values import human
 from tui.engine.settings import Profile
 from tui.errors import VtuneError
 
@@ -10,10 +11,10 @@ from tui.errors import VtuneError
 def max_model_len(profile: Profile) -> int | None:
     """The context length that the profile asks for, in tokens; None where it leaves it to the model."""
     value = profile.raw.get("max-model-len", profile.engine.args.get("max-model-len"))
-    text = str(value).strip().lower()
-    factor = {"k": 1000, "m": 1000**2}.get(text[-1:], 1)  # vLLM reads 8k as 8,000
-    digits = text.rstrip("km") if factor > 1 else text
-    return int(digits) * factor if digits.isdigit() else None
+    try:
+        return human(value)
+    except ValueError:
+        return None
 
 
 def check(profile: Profile) -> Profile:
@@ -46,8 +47,12 @@ def _plan(profile: Profile) -> None:
 
 def _combinations(profile: Profile) -> None:
     """What holds on every platform; `command.build` checks the rest, knowing the engine."""
-    around = Surroundings(
-        platform="other", max_model_len=max_model_len(profile), values=profile.levers, env=profile.engine.env
+    combinations.refuse(
+        Surroundings(
+            max_model_len=max_model_len(profile),
+            values=profile.levers,
+            env=profile.engine.env,
+            given=frozenset(profile.levers),
+            raw=profile.raw,
+        )
     )
-    for name, words in profile.levers.items():
-        levers.get(name).check(words, around)

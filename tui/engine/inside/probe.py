@@ -22,6 +22,8 @@ DISTS = (
     "intel-openmp",
     "arctic-inference",
     "lmcache",
+    "xxhash",
+    "cbor2",
     "vtune",
 )
 
