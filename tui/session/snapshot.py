@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from tui.session.kv_picture import KvPicture
 from tui.traffic.tick import Finished, InFlight
 
 EngineState = Literal[
@@ -106,6 +107,7 @@ class MetricsView:
     kv_usage: Points = ()  # 0..1, the fullest engine
     kv_peak: float | None = None
     kv_engines: tuple[tuple[str, float | None], ...] = ()  # usage now of each, where there are several
+    kv: KvPicture = KvPicture()
     prefix_state: Switch = "unknown"
     prefix_window: Points = ()  # hit rate per window, 0..1; None where nothing was queried
     prefix_run: float | None = None

@@ -44,6 +44,7 @@ class Trace:
     total: Window = field(default_factory=Window)
     steps: list[Step] = field(default_factory=list)
     kv_peak: float | None = None
+    peaks: dict[str, float] = field(default_factory=dict)  # of each engine behind the URL
 
     def add(self, scrape: Scrape) -> None:
         """Scrapes come in the order of their time."""
@@ -51,6 +52,9 @@ class Trace:
         usage = scrape.kv_usage
         if usage is not None:
             self.kv_peak = usage if self.kv_peak is None else max(self.kv_peak, usage)
+        for engine in scrape.engines:
+            if engine.kv_usage is not None:
+                self.peaks[engine.engine] = max(engine.kv_usage, self.peaks.get(engine.engine, 0.0))
         if before is None:
             self.first = scrape
             return

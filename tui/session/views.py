@@ -8,6 +8,7 @@ from typing import Any
 from tui.metrics.scrape import Scrape
 from tui.metrics.window import ratio
 from tui.session.compare import glance
+from tui.session.kv_view import kv_picture
 from tui.session.levers_view import lever_views
 from tui.session.result import paired_ratios
 from tui.session.snapshot import (
@@ -144,6 +145,7 @@ def _metrics(state: State, run: RunRecord | None, now: float, seen_at: float | N
         running=newest.running if newest and serving else None,
         waiting=newest.waiting if newest and serving else None,
         lever_marks=tuple(state.marks),
+        kv=kv_picture(state, run),
         prefix_state=_switch(engine, "prefix-caching"),
         speculative_state=_switch(engine, "speculative"),
         speculative_method=_method(engine),
