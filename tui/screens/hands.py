@@ -61,6 +61,12 @@ class Hands:
             with self._refusals():
                 await self._controls.cancel_replay("drain" if answer == "drain" else "cancel")
 
+    async def hold(self) -> None:
+        """Pause the replay, or let it go on."""
+        run = self._snapshot().run
+        with self._refusals():
+            await self._controls.hold_replay(run is None or run.state != "paused")
+
     async def restart(self) -> None:
         if self._snapshot().run is not None:
             question = Confirm(

@@ -27,6 +27,8 @@ class View:
 class Header(Widget):
     """One line where there is room, two where there is not."""
 
+    auto_links = False  # nothing here is a link, and looking for some costs a tenth of a drawing
+
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self._view = View(("vtune",), "none", "", None, 0.0, "", False)
@@ -77,12 +79,14 @@ def _view(snapshot: Snapshot, paused: bool) -> View:
         return View(names, engine.state, since, None, 0.0, "", paused)
     done = run.ok + run.failed + run.cancelled
     share = done / run.total if run.total else 0.0
-    return View(names, engine.state, since, plain(run.recording, 32), share, f"{done}/{run.total} {_time(run)}", paused)
+    return View(names, engine.state, since, plain(run.recording, 32), share, f"{done}/{run.total} {_time(run, snapshot.now)}", paused)
 
 
-def _time(run: LiveRun) -> str:
+def _time(run: LiveRun, now: float) -> str:
     if run.state != "running":
         return run.state
+    if run.idle_until is not None and (gap := run.idle_until - now) >= 1:
+        return f"idle, next request in {figures.clock(gap)}"
     return f"{figures.clock(run.elapsed_s)} so far" if run.eta_s is None else f"{figures.clock(run.eta_s)} left"
 
 
