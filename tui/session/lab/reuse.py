@@ -58,9 +58,11 @@ def _cold(on: Sequence[Replayed], off: Sequence[Replayed]) -> dict[str, Any]:
     firsts = [next(iter(r.ok.values()), None) for r in on]
     cold = [o.ttft_s for o in firsts if o is not None and o.reuse == "cold" and o.ttft_s]
     others = [[o.ttft_s for o in r.ok.values() if o.ttft_s] for r in off]
-    judged = floor(cold, others) if len(cold) == len(on) else None
+    beside = [[o.ttft_s for o in r.ok.values() if o.reuse == "warm" and o.ttft_s] for r in on]
+    judged = floor(cold, others, beside) if len(cold) == len(on) else None
+    same = _median([next(iter(r.ok.values())).ttft_s for r in off if r.ok])
     told = {"n_cold": len(cold), "n_off": sum(map(len, others)), "on_ttft_s": _median(cold),
-            "off_ttft_s": _median([t for part in others for t in part])}  # fmt: skip
+            "off_ttft_s": _median([t for part in others for t in part]), "off_same_ttft_s": same}  # fmt: skip
     if judged is None:
         known = f"{len(cold)} cold requests on, {told['n_off']} of the same length off"
         return {**told, "ratio": None, "band": None, "holds": None,
@@ -69,7 +71,7 @@ def _cold(on: Sequence[Replayed], off: Sequence[Replayed]) -> dict[str, Any]:
     words = (
         f"Cold: the first request of each replay took {seconds(told['on_ttft_s'])} on, requests of the same length "
         f"{seconds(told['off_ttft_s'])} off: x{judged.ratio:.2f} ({judged.n_cold} cold requests against "
-        f"{judged.n_others}). By noise alone x{low:.2f} to x{high:.2f}: "
+        f"{judged.n_others}; the same request off took {seconds(same)}). By noise alone x{low:.2f} to x{high:.2f}: "
         f"{'within' if judged.within else 'outside'} the noise floor of the off arm."
     )
     return {**told, "ratio": judged.ratio, "band": [low, high], "holds": judged.within, "words": words}

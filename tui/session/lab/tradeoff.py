@@ -93,10 +93,8 @@ def _pareto(rows: Sequence[Mapping[str, Any]]) -> str:
     worse = [row["value"] for row in rows if row["pareto"] is False]
     if not best:
         return "No Pareto set: figures are missing."
-    rest = f"; beaten in everything by another: {', '.join(worse)}" if worse else ""
-    return (
-        f"Pareto set of short TTFT p95, long completion and total throughput: {', '.join(best)}{rest}."
-    )
+    rest = f"; dominated by another: {', '.join(worse)}" if worse else ""
+    return f"Pareto set of short TTFT p95, long completion and total throughput: {', '.join(best)}{rest}."
 
 
 def _longs(base: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import math
 
-from tui.session.report import comparison
+from tui.session.report import comparison, lab
 from tui.session.report.closing import all_caveats
 from tui.session.report.figures import number, ratio, seconds
 from tui.session.report.markdown import code, escaped
@@ -47,7 +47,8 @@ def _difference(material: Material) -> str:
     if not material.runs:
         return "There is nothing to compare."
     if material.comparison is not None:
-        return comparison.sentence(material)
+        found = material.comparison.get("lab")
+        return lab.sentence(found) if found else comparison.sentence(material)
     found = [
         (abs(math.log(value)), -i, run, name, value)
         for run in material.runs
