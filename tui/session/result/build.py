@@ -10,6 +10,7 @@ from tui.session import secrets
 from tui.session.pool import engine_before
 from tui.session.result import counters, kv_cache, latency, load
 from tui.session.result.caveats import caveats
+from tui.session.result.queueing import queueing
 from tui.session.result.targets import goodput, judge
 from tui.session.state import EngineRecord, RunRecord, State
 from tui.session.stats import dist
@@ -63,6 +64,7 @@ def build_result(
         "requests": latency.requests(outcomes),
         **latency.latencies(outcomes),
         "server": latency.server(outcomes),
+        "queueing": queueing(outcomes),
         "groups": latency.groups(outcomes),
         "throughput": load.throughput(outcomes, duration),
         "goodput": goodput(targets, outcomes, duration),
