@@ -13,9 +13,9 @@ def rows(text: str) -> list[tuple[str, str]]:
     "value", [1e-4, 0.001, 0.0999999, 0.1, 0.12, 0.15, 0.999, 1.0, 1.2, 9.99, 10.0, 81.9, 82.0, 640.0]
 )
 def test_a_value_lies_between_the_edges_of_its_row(value):
-    index = histogram._bin(value)
-    assert histogram._edge(index) <= value * (1 + 1e-9)
-    assert value < histogram._edge(index + 1)
+    index = histogram.bin_of(value)
+    assert histogram.edge(index) <= value * (1 + 1e-9)
+    assert value < histogram.edge(index + 1)
 
 
 def test_few_requests_are_a_glyph_each_by_class():

@@ -32,12 +32,12 @@ class Checkpoints:
 def copied(state: State) -> State:
     """A state that can be folded on without changing this one.
 
-    What nothing changes any more is shared: runs that have ended, values that are frozen, and the sentences
-    of verdicts, which take longest and are the same at every moment.
+    What nothing changes any more is shared: runs that have ended, values that are frozen, and what was only
+    worked out of the fold (no part of its comparison), such as the sentences of verdicts, which take longest.
     """
     new = copy.copy(state)
     for field in fields(state):
-        if field.name not in ("runs", "said"):
+        if field.compare and field.name != "runs":
             setattr(new, field.name, _copied(getattr(state, field.name)))
     new.runs = {number: _copied(run) if number == state.running else run for number, run in state.runs.items()}
     return new
@@ -47,10 +47,15 @@ def _copied(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _copied(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_copied(each) for each in value]
-    if not is_dataclass(value) or value.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        # Those of scrapes and finished requests are long, and of one kind that does not change.
+        return [_copied(each) for each in value] if value and _changes(value[0]) else list(value)
+    if not _changes(value):
         return value
     new = copy.copy(value)
     for field in fields(value):
         setattr(new, field.name, _copied(getattr(value, field.name)))
     return new
+
+
+def _changes(value: Any) -> bool:
+    return isinstance(value, (dict, list)) or (is_dataclass(value) and not value.__dataclass_params__.frozen)  # type: ignore[attr-defined]

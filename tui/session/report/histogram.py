@@ -1,6 +1,7 @@
 """Histograms as text: TTFT on a logarithmic axis, cold to warm by glyph; bars of acceptance."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
@@ -11,6 +12,7 @@ GLYPHS: dict[Reuse, str] = {"cold": "░", "partial": "▒", "warm": "█", "unk
 _STEPS = (1.0, 1.2, 1.5, 1.8, 2.2, 2.7, 3.3, 3.9, 4.7, 5.6, 6.8, 8.2)  # edges in a decade: the E12 numbers
 _WIDTH = 50
 _EMPTY_ROWS = 3
+_LENGTH_ROWS = 12
 
 
 def ttft(values: Mapping[Reuse, Sequence[float]]) -> str | None:
@@ -18,7 +20,7 @@ def ttft(values: Mapping[Reuse, Sequence[float]]) -> str | None:
     bins: dict[int, dict[Reuse, int]] = {}
     for reuse, times in values.items():
         for value in times:
-            found = bins.setdefault(_bin(value), {})
+            found = bins.setdefault(bin_of(value), {})
             found[reuse] = found.get(reuse, 0) + 1
     if not bins:
         return None
@@ -37,15 +39,16 @@ def _folded(rows: Sequence[str]) -> list[str]:
     return lines
 
 
-def _bin(value: float) -> int:
+def bin_of(value: float) -> int:
     """Index of the bin that holds `value` (s): 12 a decade, 0 begins at 1 s; below a microsecond counts as one."""
     value = max(value, 1e-6)
     decade = math.floor(math.log10(value) + 1e-12)
-    step = max(i for i, edge in enumerate(_STEPS) if i == 0 or value >= edge * 10.0**decade * (1 - 1e-12))
-    return decade * len(_STEPS) + step
+    place = max(i for i, step in enumerate(_STEPS) if i == 0 or value >= step * 10.0**decade * (1 - 1e-12))
+    return decade * len(_STEPS) + place
 
 
-def _edge(index: int) -> float:
+def edge(index: int) -> float:
+    """Where bin `index` begins, in seconds."""
     decade, step = divmod(index, len(_STEPS))
     return _STEPS[step] * 10.0**decade
 
@@ -53,7 +56,21 @@ def _edge(index: int) -> float:
 def _row(index: int, counts: Mapping[Reuse, int], scale: float) -> str:
     bar = "".join(GLYPHS[r] * max(1, round(counts[r] * scale)) for r in REUSES if counts.get(r))
     total = sum(counts.values())
-    return f"{seconds(_edge(index)):>8} │{bar} {total}".rstrip() if total else f"{seconds(_edge(index)):>8} │"
+    return f"{seconds(edge(index)):>8} │{bar} {total}".rstrip() if total else f"{seconds(edge(index)):>8} │"
+
+
+def tokens(values: Sequence[int]) -> str | None:
+    """Prompt lengths in rows of equal width, at most twelve; None without any."""
+    if not values:
+        return None
+    span = max(values) - min(values)
+    step = next((s * 10**d for d in range(9) for s in (1, 2, 5) if span / (s * 10**d) <= _LENGTH_ROWS - 2), 1)
+    first, last = min(values) // step, max(values) // step
+    counts = Counter(value // step for value in values)
+    scale = min(1.0, _WIDTH / max(counts.values()))
+    rows = [(i, counts[i]) for i in range(first, last + 1)]
+    lines = [f"{i * step:>8,} │{'█' * max(1, round(n * scale))} {n}" if n else f"{i * step:>8,} │" for i, n in rows]
+    return "\n".join([f"prompt tokens, {len(values)} requests, rows of {step:,}", *lines])
 
 
 def positions(rates: Sequence[float]) -> str:

@@ -1,0 +1,177 @@
+"""The figures of a report, as SVG beside it: how TTFT is spread in each run, and what the engine did over its time."""
+
+import math
+from collections.abc import Sequence
+
+from tui.session.report import course
+from tui.session.report.figures import seconds
+from tui.session.report.histogram import bin_of, edge
+from tui.session.report.material import Material, RunMaterial
+from tui.session.report.svg import CHARACTER, Svg
+from tui.traffic.outcome import REUSES
+
+WIDTH = 880
+LEFT, RIGHT = 16, 16
+_ROW, _PANEL = 92, 112
+_HEAD = 58
+
+
+def pictures(material: Material) -> dict[str, tuple[str, str]]:
+    """What is drawn -> (alternative text, SVG); only figures of which something was measured."""
+    found: dict[str, tuple[str, str]] = {}
+    timed = [run for run in material.runs if _times(run)]
+    if timed:
+        found["ttft"] = (_ttft_words(timed), str(_ttft(timed)))
+    traced = [run for run in material.runs if course.lines(run)]
+    if traced:
+        found["course"] = (_course_words(traced), str(_course(traced)))
+    return found
+
+
+def _label(run: RunMaterial) -> str:
+    return f"run {run.number}" + (f": {run.record.label}" if run.record.label else "")
+
+
+# -- TTFT ------------------------------------------------------------------------------------------
+
+
+def _times(run: RunMaterial) -> dict[str, list[float]]:
+    """Class -> TTFT (s) of its requests, those that occur."""
+    found: dict[str, list[float]] = {}
+    for one in run.outcomes:
+        if one.status == "ok" and one.ttft_s is not None:
+            found.setdefault(one.reuse, []).append(one.ttft_s)
+    return {reuse: found[reuse] for reuse in REUSES if reuse in found}
+
+
+def _ttft_words(runs: Sequence[RunMaterial]) -> str:
+    told = [
+        ", ".join(f"{reuse} {len(times)}, p50 {seconds(_middle(run, reuse))}" for reuse, times in _times(run).items())
+        for run in runs
+    ]
+    every = "; ".join(f"run {run.number}: {words}" for run, words in zip(runs, told, strict=True))
+    return f"TTFT of every run on one logarithmic axis. {every}."
+
+
+def _middle(run: RunMaterial, reuse: str) -> float | None:
+    return run.result["ttft_s"][reuse]["p50"]
+
+
+def _ttft(runs: Sequence[RunMaterial]) -> Svg:
+    """A row a run, requests stacked by class in bins of equal width on a logarithmic axis."""
+    every = [value for run in runs for times in _times(run).values() for value in times]
+    first, last = bin_of(min(every)), bin_of(max(every))
+    first, last = first - 1, max(last + 1, first + 6)
+    picture = Svg(WIDTH, _HEAD + _ROW * len(runs) + 30, "TTFT of every run")
+    picture.text(LEFT, 24, "Time to first token", bold=True)
+    picture.text(LEFT, 42, "requests by how long they waited; one logarithmic axis for all runs", "dim")
+    _legend(picture, sorted({reuse for run in runs for reuse in _times(run)}, key=REUSES.index))
+    width = (WIDTH - LEFT - RIGHT) / (last - first + 1)
+    floor = _HEAD + _ROW * len(runs)
+    _decades(picture, first, last, width, floor)
+    for place, run in enumerate(runs):
+        _row(picture, run, _HEAD + _ROW * place, first, width)
+    return picture
+
+
+def _legend(picture: Svg, classes: Sequence[str]) -> None:
+    x = WIDTH - RIGHT
+    for reuse in reversed(classes):
+        x -= len(reuse) * CHARACTER
+        picture.text(x, 24, reuse, "dim")
+        x -= 16
+        picture.rect(x, 14, 11, 11, reuse)
+        x -= 14
+
+
+def _decades(picture: Svg, first: int, last: int, width: float, floor: float) -> None:
+    """A rule and a label at 1, 2 and 5 of every decade."""
+    for index in range(first, last + 1):
+        if round(edge(index) / 10 ** math.floor(math.log10(edge(index)) + 1e-9), 1) in (1.0, 2.2, 4.7):
+            x = LEFT + (index - first) * width
+            picture.line(x, _HEAD, x, floor, "grid")
+            picture.text(x, floor + 16, seconds(edge(index)), "dim", "middle")
+
+
+def _row(picture: Svg, run: RunMaterial, top: float, first: int, width: float) -> None:
+    times = _times(run)
+    bins: dict[int, dict[str, int]] = {}
+    for reuse, values in times.items():
+        for value in values:
+            found = bins.setdefault(bin_of(value), {})
+            found[reuse] = found.get(reuse, 0) + 1
+    highest = max(sum(counts.values()) for counts in bins.values())
+    floor, room = top + _ROW - 6, _ROW - 34
+    picture.line(LEFT, floor, WIDTH - RIGHT, floor, "edge")
+    for index, counts in sorted(bins.items()):
+        y = floor
+        for reuse in REUSES:
+            height = room * counts.get(reuse, 0) / highest
+            y -= height
+            picture.rect(LEFT + (index - first) * width + 0.5, y, width - 1, height, reuse)
+    told = " · ".join(f"{reuse} n {len(values)}, p50 {seconds(_middle(run, reuse))}" for reuse, values in times.items())
+    picture.text(WIDTH - RIGHT, top + 16, told, "dim", "end")
+    picture.text(LEFT, top + 16, _label(run), bold=True, room=WIDTH - LEFT - RIGHT - 20 - len(told) * CHARACTER)
+
+
+# -- the course ------------------------------------------------------------------------------------
+
+_DASHES = {"warm": "6 3", "partial": "2 3"}
+
+
+def _course_words(runs: Sequence[RunMaterial]) -> str:
+    told = [
+        f"run {run.number}: " + ", ".join(f"{line.name} {line.told}" for line in course.lines(run) if line.role != "rate")
+        for run in runs
+    ]
+    return f"KV cache usage, prefix hit rate and acceptance over the time of every run. {'; '.join(told)}."
+
+
+def _course(runs: Sequence[RunMaterial]) -> Svg:
+    """A panel a run, all on one scale of time; the axis is 0 to 100 %."""
+    longest = max(course.length(run) for run in runs)
+    picture = Svg(WIDTH, _HEAD + _PANEL * len(runs) + 12, "KV cache usage, hit rate and acceptance of every run")
+    picture.text(LEFT, 24, "What the engine did", bold=True)
+    picture.text(LEFT, 42, "0 to 100 %, by its counters between scrapes; one scale of time for all runs", "dim")
+    x = WIDTH - RIGHT
+    for name, role in (("acceptance", "partial"), ("prefix hit rate", "warm"), ("KV cache usage", "kv")):
+        x -= len(name) * CHARACTER
+        picture.text(x, 24, name, "dim")
+        picture.path([(x - 26, 20), (x - 6, 20)], role, _DASHES.get(role, ""))
+        x -= 40
+    for place, run in enumerate(runs):
+        _panel(picture, run, _HEAD + _PANEL * place, longest)
+    return picture
+
+
+def _panel(picture: Svg, run: RunMaterial, top: float, longest: float) -> None:
+    floor, room, span = top + _PANEL - 22, _PANEL - 50, WIDTH - LEFT - RIGHT - 34
+    left = LEFT + 34
+    shown = [line for line in course.lines(run) if line.role != "rate"]
+    told = " · ".join(f"{line.name} {line.told.partition(';')[0]}" for line in shown)
+    picture.text(WIDTH - RIGHT, top + 16, told, "dim", "end")
+    picture.text(LEFT, top + 16, _label(run), bold=True, room=WIDTH - LEFT - RIGHT - 20 - len(told) * CHARACTER)
+    for part, words in ((0.0, "0"), (0.5, "50"), (1.0, "100 %")):
+        y = floor - room * part
+        picture.line(left, y, WIDTH - RIGHT, y, "edge" if part == 0 else "grid")
+        picture.text(left - 5, y + 4, words, "dim", "end")
+    for line in shown:
+        for piece in _pieces(line):
+            points = [(left + span * t / longest, floor - room * min(1.0, value)) for t, value in piece]
+            if line.role == "kv":
+                picture.area(points, floor, line.role)
+            picture.path(points, line.role, _DASHES.get(line.role, ""))
+    picture.text(left, floor + 15, "0:00", "dim")
+    end = left + span * course.length(run) / longest
+    picture.text(end, floor + 15, course.clock(course.length(run)), "dim", "end")
+
+
+def _pieces(line: course.Line) -> list[list[tuple[float, float]]]:
+    """The line without the times in which nothing was measured."""
+    found: list[list[tuple[float, float]]] = [[]]
+    for t, value in line.points:
+        if value is None:
+            found.append([])
+        else:
+            found[-1].append((t, value))
+    return [piece for piece in found if piece]
