@@ -71,6 +71,7 @@ def traffic_changes(args: argparse.Namespace) -> dict[str, Any]:
 
 async def _replay(args: argparse.Namespace) -> int:
     from tui.commands.progress import Progress
+    from tui.session.next_step import of_session
 
     session = _session(args)
     progress = Progress()
@@ -87,6 +88,8 @@ async def _replay(args: argparse.Namespace) -> int:
             await session.close()
     if result is None:
         return Exit.INTERRUPTED
+    if (advised := of_session(session.state)) is not None:
+        progress.say(f"next: {advised[1].sentence()}")
     if args.json:
         options.write_json(args.json, result)
     if args.json != "-":

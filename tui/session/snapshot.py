@@ -178,6 +178,7 @@ class Snapshot:
     runs: tuple[RunView, ...] = ()
     notices: tuple[Notice, ...] = ()
     recorder: RecorderView | None = None
+    next_step: str | None = None  # after the newest run: "LEVER=VALUE: why", or that nothing is worth trying
 
     @property
     def pending(self) -> tuple[LeverView, ...]:

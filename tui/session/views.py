@@ -10,6 +10,7 @@ from tui.metrics.window import ratio
 from tui.session.compare import glance
 from tui.session.kv_view import kv_picture
 from tui.session.levers_view import lever_views
+from tui.session.next_step import of_session
 from tui.session.result import paired_ratios
 from tui.session.snapshot import (
     EngineView,
@@ -47,7 +48,13 @@ def snapshot(state: State, folder: Path, now: float, seen_at: float | None) -> S
         runs=tuple(_row(state, run) for run in state.runs.values() if run.result is not None),
         notices=tuple(Notice(n["at"], n["level"], n["what"], n["mend"]) for n in state.notices[-KEPT_NOTICES:]),
         recorder=_recorder(state.recorder),
+        next_step=_next_step(state),
     )
+
+
+def _next_step(state: State) -> str | None:
+    found = of_session(state)
+    return None if found is None else found[1].sentence()
 
 
 def _recorder(told: dict[str, Any]) -> RecorderView | None:

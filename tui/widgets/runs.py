@@ -10,6 +10,7 @@ from textual.widgets import DataTable
 
 from tui.session.snapshot import RunView, Snapshot
 from tui.widgets import figures
+from tui.widgets.next_step import NextStep
 from tui.widgets.panel import words
 from tui.widgets.plain import plain
 from tui.widgets.run_columns import COLUMNS, Column, fitting
@@ -38,8 +39,10 @@ class Runs(Vertical):
     def compose(self) -> ComposeResult:
         yield DataTable(id="run-table", cursor_type="row", zebra_stripes=False, cell_padding=1)
         yield RunDetail(id="run-detail")
+        yield NextStep(id="next-step")
 
     def show(self, snapshot: Snapshot) -> None:
+        self.query_one(NextStep).tell(snapshot.next_step)
         if snapshot.runs != self._runs:
             fresh = len(snapshot.runs) > len(self._runs)
             self._runs = snapshot.runs

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from tui.session import secrets
+from tui.session.next_step import of_session
 from tui.session.report.markdown import visible
 from tui.session.report.material import Material, RunMaterial
 from tui.session.state import EngineRecord
@@ -33,9 +34,15 @@ def as_json(material: Material) -> str:
         "runs": [run.result for run in material.runs],
         "ratios": material.ratios,
         "comparison": material.comparison,
+        "next_step": _next_step(material),
     }
     # ASCII: U+009B and its like would reach a terminal as control sequences.
     return json.dumps(report, indent=2, allow_nan=False) + "\n"
+
+
+def _next_step(material: Material) -> dict[str, Any] | None:
+    found = of_session(material.state)
+    return None if found is None else {"run": found[0], **found[1].to_json()}
 
 
 def _profile(profile: dict[str, Any]) -> dict[str, Any]:

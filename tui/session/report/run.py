@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from tui.session.report import histogram
+from tui.session.report import course, histogram, kv_cache
 from tui.session.report.figures import FEW, NONE, UNKNOWN, acceptance, count, number, pair, seconds, share, size
 from tui.session.report.markdown import bullets, code, escaped, fence, table
 from tui.session.report.material import RunMaterial
@@ -19,7 +19,10 @@ def section(run: RunMaterial) -> str:
         bullets(_facts(run)),
         _histogram(run),
         _times(run.result),
-        bullets(_engine_facts(run.result)),
+        course.section(run),
+        bullets([*_engine_facts(run.result), *kv_cache.facts(run.result)]),
+        kv_cache.engines(run.result),
+        kv_cache.turns(run.result),
         _positions(run.result),
         _groups(run.result),
         _targets(run.result),
