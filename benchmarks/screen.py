@@ -4,8 +4,8 @@
 
 Runs vtune in a pty on the stand-in, which answers `--streams` requests at a time with 1,000 token events a second in
 all. CPU is that of vtune's own process, user and system; the replay, the keeper and the engine are processes of their
-own and are told apart. Times on a busy machine say more about the machine: compare with what `paint` says of an
-empty interpreter, which is measured in turn.
+own and are told apart. A busy machine makes the same work take more CPU time (a shared core, cold caches), so a fixed loop is
+timed all along: what it takes on average over its best is the slowdown, and what is held to the limit is divided by it.
 """
 
 import argparse
@@ -86,11 +86,38 @@ def _name(pid: int) -> str:
     return "others"
 
 
+class Machine:
+    """How much slower than its best this machine is: a loop of a millisecond or so, timed now and then."""
+
+    def __init__(self) -> None:
+        self.best = min(self._loop() for _ in range(300))
+        self.seen: list[float] = []
+
+    def _loop(self) -> float:
+        start = time.thread_time()
+        made = {number: str(number) for number in range(5_000)}
+        sorted(made.values())
+        return time.thread_time() - start
+
+    def look(self) -> None:
+        self.seen.append(self._loop())
+        self.best = min(self.best, self.seen[-1])
+
+    def slowdown(self) -> float:
+        """Since the last question; 1.0 on a quiet machine."""
+        seen, self.seen = self.seen or [self._loop()], []
+        return max(1.0, statistics.mean(seen) / self.best)
+
+
+MACHINE = Machine()
+
+
 def drain(terminal: Terminal, seconds: float) -> int:
     """Read for `seconds`; bytes that came."""
     before, end = len(terminal.screen), time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
-        terminal.read(left)
+        terminal.read(min(left, 0.2))
+        MACHINE.look()
     return len(terminal.screen) - before
 
 
@@ -114,6 +141,7 @@ def watch(bench: Bench, seconds: float, replaying: bool) -> dict[str, Any]:
         drain(terminal, 4.0)
         pid = terminal.process.pid
         others = {child: cpu_s(child) for child in descendants(pid)}
+        MACHINE.slowdown()
         chunks, began, before = _chunks(bench), time.monotonic(), cpu_s(pid)
         os.kill(pid, signal.SIGUSR1)
         written = drain(terminal, seconds)
@@ -132,7 +160,9 @@ def watch(bench: Bench, seconds: float, replaying: bool) -> dict[str, Any]:
             "percent": 100 * (after - before) / wall - sum(one["percent"] for one in stages.values()),
             "calls_per_s": None,
         }
-        return {"percent": 100 * (after - before) / wall, "events_per_s": chunks / wall,
+        slowdown = MACHINE.slowdown()
+        percent = 100 * (after - before) / wall
+        return {"percent": percent / slowdown, "as measured": percent, "slowdown": slowdown, "events_per_s": chunks / wall,
                 "bytes_per_s": written / wall, "stages": stages, "beside": beside}  # fmt: skip
     finally:
         close(terminal)
@@ -190,7 +220,9 @@ def paint(bench: Bench, rounds: int = 7) -> dict[str, Any]:
 def show(name: str, found: dict[str, Any]) -> None:
     if name in ("replay", "idle"):
         print(f"\n{name}: vtune's own process takes {found['percent']:.1f} % of a core "
-              f"({found['events_per_s']:,.0f} token events/s, {found['bytes_per_s']:,.0f} bytes/s to the terminal)")  # fmt: skip
+              f"({found['as measured']:.1f} % as measured, on a machine that is {found['slowdown']:.2f} times slower than "
+              f"at its best)\n  {found['events_per_s']:,.0f} token events/s, "
+              f"{found['bytes_per_s']:,.0f} bytes/s to the terminal; of it, as measured:")  # fmt: skip
         for stage, one in sorted(found["stages"].items(), key=lambda pair: -pair[1]["percent"]):
             calls = "" if one["calls_per_s"] is None else f"{one['calls_per_s']:8.1f} calls/s"
             print(f"  {one['percent']:5.2f} %  {stage:<38}{calls}")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import httpx
 
-from tui.session import aftermath, fit, warmup
+from tui.session import aftermath, bounds, fit, warmup
 from tui.session.ceiling import Ceilings, Tokens
 from tui.session.host import Emit, Host
 from tui.session.result import result_of
@@ -72,6 +72,7 @@ class Runner:
             if engine is not None and engine.state == "died" and kind == "done":
                 kind = "cancelled"  # what vLLM's server still answered were refusals: no run to compare others to
             self.emit("run-end", n=number, state=kind, end=end, result=result)
+            bounds.release(self.state.runs.values())
             self._replay = self._preparing = self._stopping = None
         return result
 

@@ -44,6 +44,7 @@ class EngineView:
     device: str | None = None
     url: str | None = None
     argv: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()  # what vtune adds for the engine; secrets masked
     start_kind: str | None = None  # plain, warm, parked, attached
     start_s: float | None = None
     phases: tuple[PhaseView, ...] = ()

@@ -10,7 +10,7 @@ from typing import Any
 
 from tui.engine.kv_pool import PINNED
 from tui.metrics.scrape import Scrape
-from tui.session import journal
+from tui.session import bounds, journal
 from tui.session.journal import Event
 from tui.session.trace import Trace
 from tui.traffic.tick import Finished, Tick
@@ -79,10 +79,10 @@ class RunRecord:
     tick: Tick | None = None
     ticked_at: float | None = None
     finished: list[Finished] = field(default_factory=list)
-    scrapes: list[Scrape] = field(default_factory=list)
+    scrapes: list[Scrape] = field(default_factory=list, compare=False)  # until it has its result
     trace: Trace = field(default_factory=Trace)
-    memory: list[tuple[float, int]] = field(default_factory=list)
-    gpu_memory: list[tuple[float, int]] = field(default_factory=list)
+    memory: list[tuple[float, int]] = field(default_factory=list, compare=False)
+    gpu_memory: list[tuple[float, int]] = field(default_factory=list, compare=False)
     meta: dict[str, Any] = field(default_factory=dict)  # the whole run event
     reuse: dict[str, Any] = field(default_factory=dict)  # what became of its prompts' blocks, see session/reuse
     end: dict[str, Any] | None = None
@@ -108,8 +108,8 @@ class State:
     marks: list[tuple[float, str]] = field(default_factory=list)
     running: int | None = None  # number of the replay that runs now
     closed: bool = False
-    # Worked out of the above when it was drawn, no part of the fold: (run, baseline, ended runs) -> its sentence.
-    said: dict[tuple[int, ...], str | None] = field(default_factory=dict, compare=False, repr=False)
+    # Worked out of the above when it was drawn, no part of the fold: the rows of runs that ended, see views.
+    rows: dict[int, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def engine(self) -> EngineRecord | None:
@@ -276,7 +276,7 @@ def _scrape(state: State, event: Event) -> None:
         run = state.runs[state.running]
         if run.state == "preparing":
             run.scrapes.clear()  # of the warm-up, only its last scrape: the run is counted from there
-        run.scrapes.append(scrape)
+        bounds.keep(run.scrapes, scrape)
         run.trace.add(scrape)
 
 

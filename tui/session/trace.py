@@ -42,7 +42,7 @@ class Trace:
     first: Scrape | None = None
     last: Scrape | None = None
     total: Window = field(default_factory=Window)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list, compare=False)  # of an earlier run: forgotten
     kv_peak: float | None = None
     peaks: dict[str, float] = field(default_factory=dict)  # of each engine behind the URL
 

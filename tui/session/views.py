@@ -1,7 +1,7 @@
 """The Snapshot of a State: pure, so that a live and a reopened session show the same."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ def snapshot(state: State, folder: Path, now: float, seen_at: float | None) -> S
         levers=lever_views(state),
         run=_live(running, now) if running else None,
         metrics=_metrics(state, shown, now, seen_at),
-        runs=tuple(_row(state, run) for run in state.runs.values() if run.result is not None),
+        runs=_rows(state),
         notices=tuple(Notice(n["at"], n["level"], n["what"], n["mend"]) for n in state.notices[-KEPT_NOTICES:]),
         recorder=_recorder(state.recorder),
         next_step=_next_step(state),
@@ -80,6 +80,7 @@ def _engine(engine: EngineRecord | None, folder: Path, now: float) -> EngineView
         device=engine.device,
         url=engine.url,
         argv=engine.argv,
+        env=tuple(engine.env.items()),
         start_kind=engine.start_kind,
         start_s=engine.start_s,
         phases=phases,
@@ -207,21 +208,38 @@ def _method(engine: EngineRecord | None) -> str | None:
     return applied if applied not in (None, "off") else None
 
 
-def _row(state: State, run: RunRecord) -> RunView:
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A run's row, and what it was made of: it is made again only when that is something else."""
+
+    made_of: tuple[object, ...]
+    view: RunView
+    compared: tuple[object, ...] | None
+
+
+def _rows(state: State) -> tuple[RunView, ...]:
+    made_of = (state.baseline, *(run.number for run in state.runs.values() if run.state == "done"))
+    return tuple(_row(state, run, made_of) for run in state.runs.values() if run.result is not None)
+
+
+def _row(state: State, run: RunRecord, made_of: tuple[object, ...]) -> RunView:
+    kept: _Row | None = state.rows.get(run.number)
+    if kept is not None and kept.made_of == made_of:
+        return kept.view
     assert run.result is not None
     ratios: dict[str, float | None] = {}
-    verdict = None
+    compared, verdict = None, None
     base = state.runs.get(state.baseline) if state.baseline is not None else None
     # Requests are paired by id, which says nothing across recordings.
     alike = base is not None and base.recording.get("sha256") == run.recording.get("sha256")
     if base is not None and alike and base is not run and base.result is not None:
-        ratios = paired_ratios(run.finished, run.result, base.finished, base.result)
-        ended = (r.number for r in state.runs.values() if r.state == "done")
-        key = (run.number, base.number, *ended)
-        if key not in state.said:
-            state.said[key] = glance.sentence(state, run, base)
-        verdict = state.said[key]
-    return RunView(
+        compared = glance.compared(state, run, base)
+        if kept is not None and kept.compared == compared:
+            ratios, verdict = kept.view.ratios, kept.view.verdict
+        else:
+            ratios = paired_ratios(run.finished, run.result, base.finished, base.result)
+            verdict = glance.sentence(state, run, base)
+    view = RunView(
         number=run.number,
         label=run.label,
         result=run.result,
@@ -230,3 +248,5 @@ def _row(state: State, run: RunRecord) -> RunView:
         ratios=ratios,
         verdict=verdict,
     )
+    state.rows[run.number] = _Row(made_of, view, compared)
+    return view

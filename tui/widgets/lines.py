@@ -10,6 +10,8 @@ from tui.widgets.drawing import Drawing
 class Lines(Widget):
     """Subclasses give `lines`; a change of what they say calls `refresh(layout=True)`."""
 
+    auto_links = False  # nothing here is a link, and looking for some costs a tenth of a drawing
+
     def lines(self, width: int) -> list[Content]:
         raise NotImplementedError
 

@@ -13,6 +13,8 @@ _MARKS = {"info": ("·", "$primary"), "warning": ("▲", "bold $warning"), "erro
 class NoticeLine(Widget):
     """Hidden while there is nothing to say."""
 
+    auto_links = False  # nothing here is a link, and looking for some costs a tenth of a drawing
+
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self._notice: Notice | None = None

@@ -12,6 +12,8 @@ from tui.widgets.drawing import Drawing
 class Panel(Widget, can_focus=True):
     """`view` picks what can be seen out of a snapshot, `draw` turns it into lines; both are pure."""
 
+    auto_links = False  # nothing here is a link, and looking for some costs a tenth of a drawing
+
     TELLS: ClassVar[str] = ""
     """One line for the help screen: what this panel tells."""
     EVERY_S: ClassVar[float] = 0.0

@@ -40,6 +40,12 @@ def sentence(state: State, run: RunRecord, base: RunRecord) -> str | None:
     return f"{_word(logs, medians, centre)}: {told}, {2 * rounds} replays each"
 
 
+def compared(state: State, run: RunRecord, base: RunRecord) -> tuple[object, ...]:
+    """The numbers of the runs that `sentence` looks at: it says the same until these are others."""
+    sides = (_alike(state, run), _alike(state, base))
+    return (run.number, base.number, *(tuple(one.number for one in side) for side in sides))
+
+
 def _word(logs: list[np.ndarray], medians: list[np.ndarray], centre: float) -> str:
     asked = chance.Contrast.of(*(side.mean(axis=-1)[..., None] for side in logs))
     found = chance.Contrast.of(*(side[..., None] for side in medians))
