@@ -120,6 +120,8 @@ class MetricsView:
     mean_acceptance_length: float | None = None
     per_position: tuple[float, ...] = ()
     tokens_per_step: float | None = None
+    draft_kv_tokens: int | None = None  # of the pool, for the draft's own KV cache
+    copied_share: float | None = None  # of the answers' words, what n-gram could have copied; of a run that is over
     step_window: Points = ()  # tokens per step and request, per window
     running: int | None = None
     waiting: int | None = None

@@ -11,6 +11,8 @@ from tui.widgets.plain import plain
 from tui.widgets.plot import GUTTER, Series, draw
 from tui.widgets.timeline import Timeline
 
+ROOMY = 14  # lines from which the notes are shown
+NO_PROPOSAL = ("ngram", "ngram-gpu", "suffix")  # propose nothing in a step where they find nothing
 _PARTS = " ▏▎▍▌▋▊▉"
 
 
@@ -25,6 +27,8 @@ class View:
     per_position: tuple[float, ...]
     tokens_per_step: float | None
     marks: tuple[tuple[float, str], ...]
+    draft_tokens: int | None
+    copied: float | None
 
 
 class Acceptance(Panel):
@@ -43,6 +47,8 @@ class Acceptance(Panel):
             seen.per_position,
             seen.tokens_per_step,
             seen.lever_marks,
+            seen.draft_kv_tokens,
+            seen.copied_share,
         )
 
     def heading(self, view: View) -> list[Content]:
@@ -56,11 +62,14 @@ class Acceptance(Panel):
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         if view.state == "off":
-            return told("speculation is off", width, "no token is proposed, so there is none to accept")
+            more = "no token is proposed, so there is none to accept"
+            if view.copied is not None:
+                more = f"{figures.percent(view.copied)} of the answers' words could have been copied by n-gram look-up"
+            return told("speculation is off", width, more)
         if view.rate is None:
             word = "speculation is on" if view.state == "on" else "acceptance unknown"
             return told(word, width, "nothing proposed yet" if view.state == "on" else "no metrics from the engine yet")
-        legend = flow(_figures(view), width)
+        legend = [*flow(_figures(view), width), *(_notes(view, width) if height >= ROOMY else [])]
         bars = _bars(view.per_position, width)
         room = height - len(legend)
         if len(bars) > room:
@@ -94,6 +103,16 @@ def _bars(shares: tuple[float, ...], width: int) -> list[Content]:
         rest = ("·" * (room - len(bar)), "$faint")
         lines.append(words((f"{position:>3} ", "$dim"), (bar, "$partial"), rest, f"{figures.percent(share):>7}"))
     return lines
+
+
+def _notes(view: View, width: int) -> list[Content]:
+    """What the figures leave unsaid, where there is room for it."""
+    notes = []
+    if (view.method or "").partition(":")[0] in NO_PROPOSAL:
+        notes.append("mean length leaves out steps without a proposal, tokens/step counts them")
+    if view.draft_tokens is not None:
+        notes.append(f"the draft's own KV cache costs {figures.count(view.draft_tokens)} tokens of the pool")
+    return [line.stylize("$dim") for note in notes for line in Content(note).wrap(width)]
 
 
 def _figures(view: View) -> list[Content]:

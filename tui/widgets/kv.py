@@ -4,13 +4,16 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
+from tui.session.kv_picture import KvPicture
 from tui.session.snapshot import Points, Snapshot
-from tui.widgets import figures
+from tui.widgets import figures, kv_rows
 from tui.widgets.panel import Panel, flow, told, words
 from tui.widgets.plain import plain
 from tui.widgets.plot import GUTTER, Series, draw
 from tui.widgets.timeline import Timeline
 
+ROOMY = 16  # lines from which the pool is told in numbers
+LEAST_PLOT = 8
 _TOPS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -22,6 +25,7 @@ class View:
     preemptions: int | None
     engines: tuple[tuple[str, float | None], ...]
     marks: tuple[tuple[float, str], ...]
+    pool: KvPicture
 
 
 class KvCache(Panel):
@@ -31,7 +35,7 @@ class KvCache(Panel):
     def view(self, snapshot: Snapshot) -> View:
         seen = snapshot.metrics
         pool = snapshot.engine.kv_cache_tokens
-        return View(seen.kv_usage, seen.kv_peak, pool, seen.preemptions, seen.kv_engines, seen.lever_marks)
+        return View(seen.kv_usage, seen.kv_peak, pool, seen.preemptions, seen.kv_engines, seen.lever_marks, seen.kv)
 
     def heading(self, view: View) -> list[Content]:
         size = "pool size unknown" if view.pool_tokens is None else f"{figures.count(view.pool_tokens)} tokens"
@@ -39,9 +43,10 @@ class KvCache(Panel):
         return [words("KV cache"), words((size, "$dim")), *several]
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
+        rows = _rows(view, height)
         if not view.usage:
-            return told("usage unknown", width, "it is measured while a replay runs")
-        legend = flow(_figures(view, width), width)
+            return [*told("usage unknown", width, "it is measured while a replay runs"), *rows]
+        legend = [*flow(_figures(view, width), width), *rows]
         if view.engines:
             legend = [*_engines(view, width, max(0, height - len(legend))), *legend]
         line = Timeline.of(view.usage, view.marks)
@@ -59,6 +64,14 @@ class KvCache(Panel):
         if view.peak is not None and room > 4:
             series.append(Series(line.level(view.peak, columns), "baseline", "┄", "points"))
         return [*draw(width, room, line.frame(top, ticks, columns), series), *legend]
+
+
+def _rows(view: View, height: int) -> list[Content]:
+    """All numbers where the panel has the room of a whole screen, else only that prefixes are lost and wanted again."""
+    if height >= ROOMY:
+        return kv_rows.rows(view.pool)[: height - LEAST_PLOT]
+    again = kv_rows.thrashing(view.pool)
+    return [] if again is None else [again]
 
 
 def _engines(view: View, width: int, most: int) -> list[Content]:
