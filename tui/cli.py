@@ -17,6 +17,7 @@ from tui.errors import Exit, VtuneError
 COMMANDS = {
     "replay": "replay a recording on an engine and write the result",
     "compare": "replay a recording on arms, fairly, and say what the lever did",
+    "lab": "an experiment on one lever: prefix caching, chunked prefill or speculative decoding",
     "record": "record real traffic: a proxy in front of an OpenAI-compatible server",
     "import": "turn traffic that another tool recorded into a recording",
     "convert": "write a recording in another tool's format",
@@ -27,6 +28,7 @@ COMMANDS = {
     "sessions": "list the sessions that are kept",
     "levers": "list the levers with what they are set to",
     "command": "print the vLLM command line of an arm",
+    "keys": "list the dashboard's actions and their keys, which keys.yaml may change",
     "doctor": "check what vtune needs and name the mend",
     "where": "print the directories that vtune uses",
 }
