@@ -91,6 +91,8 @@ class Settings:
     @property
     def kv_blocks(self) -> int:
         """364 blocks of 128 in the captured engine; half the bytes give twice the tokens."""
+        if override := self.number("num-gpu-blocks-override", 0):
+            return override
         return 364 * 128 // self.block_size * (2 if self.kv_dtype.startswith("fp8") else 1)
 
     @property

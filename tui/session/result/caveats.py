@@ -14,6 +14,7 @@ SLOW_FIRST = 2.0
 HIT_RATES_AGREE = 0.01
 BUSY_REPLAYER = 0.5
 COALESCED = 0.05
+THRASHING = 0.01  # of the prompt tokens
 
 _RESETS = {
     "kept": "the prefix cache was kept from before the run: what is warm depends on what ran earlier",
@@ -107,9 +108,21 @@ def _counters(result: Mapping[str, Any], seen: Seen) -> list[str | None]:
         "fewer than two scrapes of the engine's metrics: its counters are unknown" if len(seen.scrapes) < 2 else None,
         f"the engine restarted {seen.window.restarts}x during the run" if seen.window.restarts else None,
         f"hit rate by the engine's counters is {engine:.1%}, by its answers {client:.1%}" if differ else None,
+        _thrashing(prefix),
         f"{preempted} preemptions: the KV cache was full, and their prefill was done again" if preempted else None,
         f"{unknown} of {ok} answers did not say how much of the prompt was cached" if unknown else None,
     ]
+
+
+def _thrashing(prefix: Mapping[str, Any]) -> str | None:
+    """Prefixes that a pool of twice the size would have kept."""
+    lost = prefix["lost"]
+    if not lost or not lost["prompt_tokens"] or lost["evicted_soon_tokens"] < THRASHING * lost["prompt_tokens"]:
+        return None
+    worst = lost["prefixes"][0]
+    name = f" (most for {worst['quote']!r})" if worst["quote"] else ""
+    share = lost["evicted_soon_tokens"] / lost["prompt_tokens"]
+    return f"thrashing: {share:.1%} of the prompt tokens were asked for soon after they were evicted{name}"
 
 
 def _client(result: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[str | None]:
