@@ -29,6 +29,7 @@ COMMANDS = {
     "levers": "list the levers with what they are set to",
     "command": "print the vLLM command line of an arm",
     "keys": "list the dashboard's actions and their keys, which keys.yaml may change",
+    "adopt": "turn a vLLM command line into a profile",
     "doctor": "check what vtune needs and name the mend",
     "where": "print the directories that vtune uses",
 }

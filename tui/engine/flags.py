@@ -28,6 +28,7 @@ class Flag:
     choices: tuple[str, ...] = ()
     help: str = ""
     default: str | None = None  # as vLLM prints it: "None" means that it decides
+    several: bool = False  # takes a list of words
     aliases: tuple[str, ...] = ()  # other names, with their dashes: -tp, --device-memory-utilization
 
 
@@ -122,5 +123,6 @@ def _described(head: str, body: str) -> Flag | None:
         choices=tuple(choices[1].split(",")) if choices else (),
         help=body,
         default=default[1] if default else None,
+        several="..." in head,
         aliases=tuple(dict.fromkeys((*short, *others))),
     )

@@ -1,15 +1,16 @@
 """Lever values as a profile may write them: plain words, YAML booleans, numbers, or a mapping."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from tui.engine.lever_values import LOOKUP
+from tui.engine.lever_values import LOOKUP, Chunking, Speculation
 from tui.engine.levers import FACETS, get, nearest
 from tui.errors import VtuneError
 
 _KEYS = {
     "chunked-prefill": ("tokens", "long-prefill-threshold"),
-    "speculative": ("method", "model", "tokens", "lookup"),
+    "speculative": ("method", "model", "tokens", "lookup", "options"),
 }
 
 
@@ -67,7 +68,32 @@ def _speculation(value: Mapping[str, Any]) -> str:
             raise VtuneError(f"speculative: {method} looks nothing up", "leave lookup out")
         parts += ["4"] if tokens is None else []
         parts.append(_lookup(value["lookup"]))
-    return ":".join(parts)
+    return ":".join(parts) + _options(value.get("options"))
+
+
+def _options(options: Any) -> str:
+    """Further keys of vLLM's speculative config."""
+    if options is None:
+        return ""
+    if not isinstance(options, Mapping):
+        raise VtuneError("speculative: options is a mapping", "write options: {draft_tensor_parallel_size: 1}")
+    return "".join(f";{key}={json.dumps(value, sort_keys=True)}" for key, value in options.items())
+
+
+def mapping_of(lever: str, words: str) -> Any:
+    """The value for canonical words as a profile would write it: a mapping where several things are said."""
+    if lever == "chunked-prefill":
+        chunking = Chunking.read(words)
+        if not chunking.on or chunking.budget is None:
+            return words
+        return {"tokens": chunking.budget, "long-prefill-threshold": chunking.threshold}
+    if lever == "speculative" and words != "off":
+        spec = Speculation.read(words)
+        parts = {"method": spec.method, "model": spec.model, "tokens": spec.tokens, "lookup": spec.lookup}
+        found = {key: list(part) if key == "lookup" else part for key, part in parts.items() if part is not None}
+        options = {key: json.loads(value) for key, value in spec.options}
+        return found | ({"options": options} if options else {})
+    return words
 
 
 def _lookup(value: Any) -> str:

@@ -29,6 +29,11 @@ _VTUNE_FLAGS = {  # flags of vLLM that vtune writes itself, and the key that ste
     "headless": "nothing: vtune needs the API server",
 }
 
+def is_secret(variable: str) -> bool:
+    """Whether an environment variable of that name holds a key or a token."""
+    return _SECRET.search(variable) is not None
+
+
 Reader = Callable[[str, Any], Any]  # key, value -> checked value
 
 
@@ -83,7 +88,7 @@ def env_entry(key: str, value: Any) -> str:
     variable = key.rpartition(".")[2]
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
         raise VtuneError(f"{key}: not the name of a variable", "write NAME: value, such as VLLM_CPU_KVCACHE_SPACE: '1'")
-    if _SECRET.search(variable):
+    if is_secret(variable):
         raise VtuneError(
             f"{key}: secrets do not belong in a profile",
             f"export {variable} before starting vtune; the engine inherits it",
