@@ -69,7 +69,8 @@ GUESSING = {"applied__speculative": "ngram:4:2-4", "speculative__state": "on", "
         ({**GUESSING, "speculative__tokens_per_step": 1.04, "speculative__acceptance_rate": 0.08,
           "groups": {"extract": {"acceptance_rate": 0.6}, "write": {"acceptance_rate": 0.05}}},
          "speculative=off", r"1.04 tokens a step: 8 % .*but extract accepts 60 %"),
-        ({**GUESSING, "speculative__per_position": [0.7, 0.5, 0.2, 0.04]}, "speculative=ngram:3:2-4", "position 4 .* 4 %"),
+        ({**GUESSING, "speculative__per_position": [0.7, 0.5, 0.2, 0.04]},
+         "speculative=ngram:3:2-4", "position 4 .* 4 %"),
         ({"speculative__copied": {"share": 0.45}}, "speculative=ngram:4:2-4", "45 % of the answers' words"),
     ],
 )  # fmt: skip
