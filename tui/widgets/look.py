@@ -10,7 +10,9 @@ from textual.theme import Theme
 GLYPHS: dict[str, str] = {"cold": "░", "partial": "▒", "warm": "█", "unknown": "·"}
 """Fill of each reuse class in plots, legends and tables."""
 
-ROLES = ("cold", "warm", "partial", "unknown", "used", "prefill", "decode", "baseline", "mark", "dim", "faint")
+ROLES = (
+    "cold", "warm", "partial", "unknown", "hits", "used", "prefill", "decode", "baseline", "mark", "dim", "faint",
+)  # fmt: skip
 """What our own themes name and others do not."""
 
 DARK = Theme(
@@ -30,6 +32,7 @@ DARK = Theme(
         "cold": "#5fb3e8",
         "warm": "#f0a132",
         "partial": "#cf8fc0",
+        "hits": "#b9802f",
         "used": "#8aa2f2",
         "prefill": "#45c8b0",
         "decode": "#2b7d74",
@@ -65,8 +68,9 @@ LIGHT = Theme(
     error="#b93222",
     variables={
         "cold": "#0b6aa8",
-        "warm": "#c25400",
+        "warm": "#b54e00",
         "partial": "#8c4a82",
+        "hits": "#d08a4e",
         "used": "#3d55b8",
         "prefill": "#00806b",
         "decode": "#67b3a4",
@@ -86,6 +90,51 @@ LIGHT = Theme(
         "block-cursor-blurred-foreground": "#1c2430",
     },
 )
+
+
+SIXTEEN = Theme(
+    name="vtune-16",
+    dark=True,
+    primary="#55ffff",
+    secondary="#aaaaaa",
+    accent="#55ffff",
+    foreground="#ffffff",
+    background="#000000",
+    surface="#000000",
+    panel="#000000",
+    success="#55ff55",
+    warning="#ffff55",
+    error="#ff5555",
+    variables={
+        "cold": "#55ffff",
+        "warm": "#ffff55",
+        "partial": "#ff55ff",
+        "unknown": "#aaaaaa",
+        "hits": "#aa5500",
+        "used": "#5555ff",
+        "prefill": "#55ff55",
+        "decode": "#00aa00",
+        "baseline": "#ffffff",
+        "mark": "#ffff55",
+        "dim": "#aaaaaa",
+        "faint": "#555555",
+        "border": "#55ffff",
+        "border-blurred": "#555555",
+        "footer-key-foreground": "#55ffff",
+        "footer-background": "#000000",
+        "block-cursor-background": "#0000aa",
+        "block-cursor-foreground": "#ffffff",
+        "block-cursor-text-style": "bold",
+        "block-cursor-blurred-background": "#000000",
+        "block-cursor-blurred-foreground": "#ffffff",
+    },
+)
+"""For terminals of sixteen colours: these are exactly those, for what lies between would turn into the background."""
+
+
+def fitting(color_system: str | None) -> str:
+    """The theme to begin with, by what rich found the terminal to be able to show."""
+    return SIXTEEN.name if color_system in ("standard", "windows") else DARK.name
 
 
 def role_defaults(theme: Theme) -> dict[str, str]:

@@ -49,7 +49,7 @@ class PrefixHits(Panel):
         room = height - len(legend)
         if room < 3 or line is None:
             return legend
-        return [*columns(view.window, line, width, room, "$warm", view.ceiling), *legend]
+        return [*columns(view.window, line, width, room, "$hits", view.ceiling), *legend]
 
 
 def _off(view: View, width: int) -> list[Content]:

@@ -12,7 +12,7 @@ from tui.session.snapshot import RunView, Snapshot
 from tui.widgets import figures
 from tui.widgets.next_step import NextStep
 from tui.widgets.panel import words
-from tui.widgets.plain import plain
+from tui.widgets.plain import plain, shortened
 from tui.widgets.run_columns import COLUMNS, Column, fitting
 from tui.widgets.run_detail import RunDetail
 from tui.widgets.run_targets import targets
@@ -96,9 +96,7 @@ class Runs(Vertical):
 
 def _cell(column: Column, run: RunView, style: str) -> Text:
     text = column.cell(run)
-    if len(text) > column.width:
-        text = text[: column.width - 1] + "…"
-    return Text(text, style=style, justify="right" if column.right else "left")
+    return Text(shortened(text, column.width), style=style, justify="right" if column.right else "left")
 
 
 def _ratios(run: RunView) -> list[Content]:

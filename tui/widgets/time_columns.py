@@ -17,7 +17,7 @@ def columns(points: Points, line: Timeline, width: int, height: int, style: str,
     frame = line.frame(1.0, (), room)
     for x, share in enumerate(per_column(points, line, room)):
         if share is not None:
-            canvas.column(GUTTER + x, floor, share * (floor + 1), f"{style} 75%")
+            canvas.column(GUTTER + x, floor, share * (floor + 1), style)
     scale = (room - 1) / line.length
     for at in frame.uprights:
         for y in range(floor + 1):
