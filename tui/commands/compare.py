@@ -123,7 +123,7 @@ def _written(args: argparse.Namespace, session: "Session") -> dict[str, Any] | N
     if args.json:
         options.write_json(args.json, found)
     if args.report:
-        options.write(args.report, report.render(session.folder))
+        options.write_report(args.report, [session.folder])
     if "-" not in (args.json, args.report):
         print("\n".join(lines(found)))
     return found
@@ -138,6 +138,9 @@ def exit_code(found: dict[str, Any] | None, gate: bool) -> int:
     elif gate and missed:
         what, where = f"a target was missed: {', '.join(missed)}", "targets"
     else:
+        unknown = [f"{t['name']} of {a['name']}" for a in arms for t in a["targets"] if gate and t["met"] is None]
+        if unknown:
+            print(f"vtune: a target could not be judged, so it gates nothing: {', '.join(unknown)}", file=sys.stderr)
         return Exit.DONE
     print(f"vtune: {what}\n  mend: see {where} in the result", file=sys.stderr)
     return Exit.MISSED

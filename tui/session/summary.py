@@ -46,11 +46,28 @@ def lines(result: dict[str, Any]) -> list[str]:
         for error in requests["errors"]
     ]
     rows += [
-        f"  target        {t['name']} {'met' if t['met'] else UNKNOWN if t['met'] is None else 'MISSED'}"
+        f"  target        {t['name']} {judged(t)}"
         for t in result["targets"]
     ]
     rows += [f"  mismatch      {_plain(str(sentence))}" for sentence in result["engine"]["mismatches"]]
     return rows
+
+
+def judged(target: dict[str, Any]) -> str:
+    """``met: 0.84 s of 2.00 s``, ``MISSED: ...``, or ``unknown`` with its limit."""
+    value, limit = (amount(target["name"], target[key]) for key in ("value", "limit"))
+    if target["met"] is None:
+        return f"{UNKNOWN} (limit {limit})"
+    return f"{'met' if target['met'] else 'MISSED'}: {value} of {limit}"
+
+
+def amount(name: str, value: float | None) -> str:
+    """The value or limit of a target, in its unit: a time, a share, or a rate."""
+    if value is None:
+        return UNKNOWN
+    if name == "goodput" or name.endswith("-rate"):
+        return share(value)
+    return f"{value:,.1f}" if name.endswith("per-s") else seconds(value)
 
 
 def _tail(dist: dict[str, Any]) -> str:

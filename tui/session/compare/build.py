@@ -78,6 +78,8 @@ def _splits(replays: Sequence[Replayed], base: str) -> dict[str, list[str] | Non
             splits[reuse] = ids
     for name in sorted(set(of_group.values())):
         splits[f"group:{name}"] = [i for i, found in of_group.items() if found == name]
+    if (long := pairing.long(replays)) and all(ids is None or set(ids) != set(long) for ids in splits.values()):
+        splits["long"] = long
     return splits
 
 

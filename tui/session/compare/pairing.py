@@ -95,6 +95,15 @@ def groups(replays: Sequence[Replayed]) -> dict[str, str]:
     return {i: o.group for replay in replays for i, o in replay.ok.items() if o.group is not None}
 
 
+def long(replays: Sequence[Replayed]) -> list[str]:
+    """Requests with a prompt at least twice as long as the median's: what schedulers make wait, or wait for."""
+    length = {i: o.prompt_tokens for replay in replays for i, o in replay.ok.items() if o.prompt_tokens}
+    if not length:
+        return []
+    bound = 2 * float(np.median(list(length.values())))
+    return [i for i, tokens in length.items() if tokens >= bound]
+
+
 def unequal_lengths(pairing: Pairing) -> tuple[int, int]:
     """(requests whose answers did not all have the same number of tokens, requests compared)."""
     ids = pairing.ids("output_tokens")

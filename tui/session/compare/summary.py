@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tui.session.compare.verdict import OVERALL
+from tui.session.summary import judged
 
 SHOWN = {metric.name: metric.title for metric in OVERALL}
 
@@ -21,7 +22,7 @@ def lines(found: Mapping[str, Any]) -> list[str]:
         rows += [_line(row) for row in found["verdicts"] if row["arm"] == arm["name"]]
         rows += [f"  costs: {words}" for words in arm["costs"]]
         rows += [f"  answers: {words}" for words in answers(found, arm["name"])]
-    rows += [f"target {t['name']}: {_met(t['met'])} by {arm['name']}" for arm in found["arms"] for t in arm["targets"]]
+    rows += [f"target {t['name']}, {arm['name']}: {judged(t)}" for arm in found["arms"] for t in arm["targets"]]
     rows += [f"caveat: {words}" for words in found["caveats"]]
     return rows
 
@@ -43,7 +44,3 @@ def ratio(row: Mapping[str, Any]) -> str:
     if row["ratio"] is None:
         return "-"
     return f"x{row['ratio']:.2f}" + (f" ({row['ci'][0]:.2f} to {row['ci'][1]:.2f})" if row["ci"] else "")
-
-
-def _met(met: bool | None) -> str:
-    return "met" if met else "unknown" if met is None else "MISSED"

@@ -129,7 +129,7 @@ def _arm(
 
 
 def _metrics(split: str) -> tuple[Metric, ...]:
-    return OVERALL if split == "all" else BY_GROUP if split.startswith("group:") else BY_CLASS
+    return OVERALL if split == "all" else BY_GROUP if split == "long" or split.startswith("group:") else BY_CLASS
 
 
 def _measure(

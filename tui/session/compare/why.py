@@ -84,8 +84,9 @@ SIGNALS = (
     Signal("KV peak", _at("kv_cache", "usage_peak"), share, 0, _BOTH),
     Signal("KV cache tokens", _at("engine", "kv_cache_tokens"), _count, 0, ()),
     Signal("memory peak", _at("memory", "engine_pss_peak_bytes"), _bytes, 0, ()),
+    Signal("GPU memory", _at("memory", "gpu_used_bytes"), _bytes, 0, ()),
 )
-COSTS = {"KV cache tokens": -1, "memory peak": 1, "preemptions": 1, "KV peak": 1}  # the direction that costs
+COSTS = {"KV cache tokens": -1, "memory peak": 1, "GPU memory": 1, "preemptions": 1, "KV peak": 1}  # the direction that costs
 
 # A gain of a lever has one way to come about: its metrics by their first word, and what must have moved.
 _CAUSES = {"prefix-caching": (("ttft_s",), HITS), "speculative": (("tpot_s",), ACCEPTANCE)}

@@ -9,6 +9,7 @@ from tui.session.report import output_check
 from tui.session.report.figures import NONE, acceptance, count, hits, quantile, ratio, size
 from tui.session.report.markdown import bullets, code, escaped, table
 from tui.session.report.material import Material
+from tui.session.summary import amount
 
 _CLAIMS = ("faster", "slower")
 
@@ -76,7 +77,7 @@ def _arm(arm: Mapping[str, Any], baseline: str) -> list[str]:
         _each(acceptance(run["speculative"]) for run in runs),
         _each(count(run["engine"]["kv_cache_tokens"]) for run in runs),
         _each(size(run["memory"]["engine_pss_peak_bytes"]) for run in runs),
-        ", ".join(f"{escaped(t['name'])} {_met(t['met'])}" for t in arm["targets"]) or NONE,
+        ", ".join(f"{escaped(t['name'])} {_judged(t)}" for t in arm["targets"]) or NONE,
     ]
 
 
@@ -85,8 +86,10 @@ def _each(words: Any) -> str:
     return ", ".join(dict.fromkeys(words)) or NONE
 
 
-def _met(met: bool | None) -> str:
-    return "met" if met else "unknown" if met is None else "**missed**"
+def _judged(target: Mapping[str, Any]) -> str:
+    word = "met" if target["met"] else "unknown" if target["met"] is None else "**missed**"
+    value = "" if target["value"] is None else f"{amount(target['name'], target['value'])} of "
+    return f"{word} ({value}{amount(target['name'], target['limit'])})"
 
 
 def _floor(found: Mapping[str, Any]) -> str:
