@@ -86,7 +86,8 @@ SIGNALS = (
     Signal("memory peak", _at("memory", "engine_pss_peak_bytes"), _bytes, 0, ()),
     Signal("GPU memory", _at("memory", "gpu_used_bytes"), _bytes, 0, ()),
 )
-COSTS = {"KV cache tokens": -1, "memory peak": 1, "GPU memory": 1, "preemptions": 1, "KV peak": 1}  # the direction that costs
+# The direction that costs.
+COSTS = {"KV cache tokens": -1, "memory peak": 1, "GPU memory": 1, "preemptions": 1, "KV peak": 1}
 
 # A gain of a lever has one way to come about: its metrics by their first word, and what must have moved.
 _CAUSES = {"prefix-caching": (("ttft_s",), HITS), "speculative": (("tpot_s",), ACCEPTANCE)}
