@@ -87,7 +87,7 @@ def test_what_comes_first_in_the_order_is_said_first():
         steps.append(step.lever)
         refused.add(step.lever)
     assert steps == ["prefix-caching", "chunked-prefill", "kv-dtype", "kv-pool", "speculative"]
-    assert "74 % could be reused" in step.why
+    assert "what helps there was tried" in step.why
 
 
 def test_nothing_is_worth_trying_says_what_was_looked_at():
@@ -144,7 +144,8 @@ def test_a_lever_that_was_tried_in_this_session_is_not_suggested_again():
     assert (number, step.lever) == (2, None)
     refused = session({})
     refused.refused["prefix-caching"] = ("on", "it would not start")
-    assert of_session(refused)[1].lever is None
+    step = of_session(refused)[1]
+    assert step.lever is None and "prefix caching is off; what helps there was tried" in step.why
 
 
 def test_chunking_that_was_tried_under_its_number_is_tried():
@@ -160,13 +161,21 @@ def test_chunking_that_was_tried_under_its_number_is_tried():
         ({}, "block-size", "48"),  # on a CPU a multiple of 32
         ({}, "kv-offload", "8GiB"),  # only on GPUs
         ({"env": {"VLLM_CPU_KVCACHE_SPACE": "1"}}, "kv-pool", "2GiB"),  # the variable would win
-        ({"start_kind": "attached"}, "prefix-caching", "on"),  # not ours to change
     ],
 )
 def test_what_this_install_lacks_is_never_suggested(engine, lever, value):
     state = session({}, **engine)
     can = can_of(state, state.engines[1])
     assert not can(lever, value)
+
+
+def test_flags_given_raw_do_not_stand_in_the_way():
+    state = session({"max-num-seqs": "raw.max-num-seqs=32", "raw.max-num-seqs": "32"})
+    assert of_session(state)[1].setting == "prefix-caching=on"
+
+
+def test_an_engine_that_is_not_ours_gets_no_advice():
+    assert of_session(session({}, start_kind="attached")) is None
 
 
 def test_only_a_run_that_went_through_is_advised_on():

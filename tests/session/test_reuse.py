@@ -62,6 +62,13 @@ def test_a_miss_while_the_pool_had_room_is_no_eviction():
     assert (lost["evicted_tokens"], lost["unexplained_tokens"], lost["prefixes"]) == (0, 12, [])
 
 
+def test_behind_one_url_with_several_engines_nothing_is_called_lost():
+    prompts = {"first": [*A, 1], "again": [*A, 3]}
+    outcomes = [answered("first", 13, 0, 0.0), answered("again", 13, 0, 20.0)]
+    told, named = studied(prompts, outcomes, pool=2 * BLOCK, engines=2)
+    assert (told["lost"], told["pools"], named) == (None, [], [])
+
+
 def test_a_prefix_that_is_still_being_computed_was_not_there_to_be_found():
     prompts = {"first": [*A, 1], "second": [*A, 2]}
     outcomes = [answered("first", 13, 0, 0.0, took=4.0), answered("second", 13, 0, 1.0)]

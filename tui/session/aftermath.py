@@ -41,8 +41,9 @@ async def of_run(
     told, named = await asyncio.to_thread(
         study, traffic.recording.requests[:total], tokens, outcomes, applied.block_size, pool,
         empty_at_start=cold_start, cpu=(applied.device or "").upper().startswith("CPU"),
+        engines=applied.engines,
     )  # fmt: skip
-    if traffic.keep_text:
+    if traffic.keep_text and told["lost"]:
         for row, prefix in zip(told["lost"]["prefixes"], named, strict=True):
             row["quote"] = await _quote(engine, tokens[prefix.place][prefix.start : prefix.start + QUOTED])
     return told

@@ -34,7 +34,16 @@ def advise(result: Result, can: Can) -> Step | None:
     def may(lever: str, value: str) -> bool:
         return _changes(result, lever, value) and can(lever, value)
 
-    return next((step for rule in RULES if (step := rule(result, may)) is not None), None) or _nothing(result)
+    if (step := _first(result, may)) is not None:
+        return step
+    wanted = _first(result, lambda lever, value: True)
+    if wanted is None:
+        return _nothing(result)
+    return Step(None, None, f"{wanted.why}; what helps there was tried, or can't be had here")
+
+
+def _first(result: Result, can: Can) -> Step | None:
+    return next((step for rule in RULES if (step := rule(result, can)) is not None), None)
 
 
 def _changes(result: Result, lever: str, value: str) -> bool:
@@ -65,7 +74,10 @@ def of_session(state: State) -> tuple[int, Step] | None:
     if not ended or state.comparison is not None:
         return None
     run = state.runs[max(ended)]
-    step = advise(run.result or {}, can_of(state, state.engines.get(run.engine)))
+    engine = state.engines.get(run.engine)
+    if engine is None or engine.start_kind == "attached":
+        return None  # its levers are not vtune's to change
+    step = advise(run.result or {}, can_of(state, engine))
     return None if step is None else (run.number, step)
 
 
@@ -81,7 +93,7 @@ def can_of(state: State, engine: EngineRecord | None) -> Can:
     refused = {(name, value) for name, (value, _) in state.refused.items()}
 
     def can(lever: str, value: str) -> bool:
-        if engine is None or engine.start_kind == "attached":
+        if engine is None:
             return False
         words = _words(lever, value, around)
         return words is not None and not {(lever, value), (lever, words)} & (tried | refused)
@@ -99,7 +111,8 @@ def _surroundings(engine: EngineRecord | None) -> Surroundings:
         return Surroundings()
     platform = "cpu" if (engine.device or "").upper().startswith("CPU") else "other"
     return Surroundings(
-        platform=platform, version=engine.vllm, values=engine.asked, env=engine.env,
+        platform=platform, version=engine.vllm, env=engine.env,
+        values={name: value for name, value in engine.asked.items() if "raw." not in (name[:4], value[:4])},
         max_model_len=engine.max_model_len,
     )  # fmt: skip
 

@@ -25,19 +25,21 @@ def study(
     *,
     empty_at_start: bool,
     cpu: bool,
+    engines: int = 1,
 ) -> tuple[dict[str, Any], list[Prefix]]:
     """The object, and the prefixes that it names in `lost.prefixes`, in the same order.
 
-    `tokens` are those of the prompts, `pool_tokens` what the engine's pool holds.
+    `tokens` are those of the prompts, `pool_tokens` what one engine's pool holds. With several `engines` a request
+    may have met another cache than the one before it: what was lost then can't be told.
     """
     met = list(served(requests, tokens, outcomes, block_size))
-    gone = lost(met, block_size, pool_tokens, empty_at_start)
+    gone = lost(met, block_size, pool_tokens, empty_at_start) if engines == 1 else Lost()
     prompts = turns.prompts(requests, tokens)
     sizes = [size for size in BLOCKS if (size % 32 == 0 or not cpu) and size <= block_size]
     told = {
         "requests": len(met),
-        "lost": _lost(gone, met),
-        "pools": _pools(met, block_size, pool_tokens),
+        "lost": _lost(gone, met) if engines == 1 else None,
+        "pools": _pools(met, block_size, pool_tokens if engines == 1 else None),
         "turns": over_turns(met, requests, block_size),
         "ceilings": [{"block_size": size, "ceiling": analyse(prompts, size).ceiling} for size in sizes],
         "copied": copied(_pairs(requests, outcomes)).to_json(),
