@@ -40,6 +40,7 @@ def lines(result: dict[str, Any]) -> list[str]:
     rows.append(f"  acceptance    {_acceptance(result['speculative'])}")
     rows += [f"    {name}: {_group(group)}" for name, group in result["groups"].items()]
     kv = result["kv_cache"]
+    rows += _evicted(result["prefix_cache"].get("lost"))
     rows.append(f"  KV peak       {share(kv['usage_peak'])}, preemptions {_count(kv['preemptions'])}")
     rows += [
         f"  error         {error['kind']} x {error['count']}: {_plain(str(error['example']))}"
@@ -96,6 +97,14 @@ def _group(group: dict[str, Any]) -> str:
     return (
         f"n {group['n']}, TTFT p50 {seconds(group['ttft_s']['p50'])}, TPOT p50 {seconds(group['tpot_s']['p50'])}{tail}"
     )
+
+
+def _evicted(lost: dict[str, Any] | None) -> list[str]:
+    """One line, where prefixes were asked for again after their blocks had been evicted."""
+    if not lost or not lost["evicted_tokens"]:
+        return []
+    again = lost["evicted_tokens"] / lost["prompt_tokens"]
+    return [f"  evicted       {share(again)} of the prompt tokens, asked for again in {lost['requests']} requests"]
 
 
 def _count(value: int | None) -> str:
