@@ -69,11 +69,10 @@ def test_a_budget_that_chance_explains_is_not_sold_as_a_gain():
 
 
 def test_verdicts_are_the_comparisons_own():
-    figures = {"off": (2.0, 10.0, 900.0), "2048": (1.0, 10.0, 900.0), "512": (1.999, 9.99, 900.0)}
+    figures = {"off": (2.0, 10.0, 900.0), "2048": (1.0, 10.0, 900.0)}
     told = found("chunked", "chunked-prefill", list(figures), replays(figures))
-    words = {row["arm"]: row["word"] for row in told["verdicts"] if (row["metric"], row["split"]) ==
-             ("ttft_s.p95", "group:short")}  # fmt: skip
-    assert words == {"2048": "faster", "512": "no difference seen"}
+    (row,) = [v for v in told["verdicts"] if (v["metric"], v["split"]) == ("ttft_s.p95", "group:short")]
+    assert row["word"] == "faster"
     assert told["lab"]["chosen"] == "2048" and "Chance" not in told["lab"]["sentences"][0]
 
 

@@ -1,0 +1,133 @@
+"""`vtune lab` from the door to the folder that it leaves, on the stand-in; what it plans, and what it refuses."""
+
+import json
+import re
+import shlex
+import time
+from types import SimpleNamespace
+
+import pytest
+from made import left
+
+from tui.cli import _parser, main
+from tui.engine import install
+from tui.engine import profile as profiles
+from tui.engine.profile_set import with_settings
+from tui.errors import VtuneError
+from tui.session import report
+from tui.session.lab import prepare, speed
+from tui.session.lab.prepare import LONGEST_S, STUDIES
+from tui.session.lab.summary import announced
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """Nothing is known of how fast an engine is here."""
+    monkeypatch.setenv("VTUNE_CACHE", str(tmp_path / "cache"))
+
+
+def test_the_prefix_lab_from_the_door_to_its_folder(standin_profile, tmp_path, capsys):
+    out, session = tmp_path / "benchmarks" / "cpu" / "prefix", tmp_path / "s"
+    words = ["lab", "prefix", "--profile", str(standin_profile), "--scale", "0.2", "--no-check", "--session",
+             str(session), "--out", str(out)]  # fmt: skip
+    assert main(words) == 0
+    found = json.loads((out / "result.json").read_text())
+    lab = found["lab"]
+    assert found["schema"] == "vtune.comparison/1" and (lab["study"], lab["scale"], lab["requests"]) == ("prefix", 0.2, 6)
+    assert lab["warm"]["times_lower"] > 1 and lab["control"]["holds"] and lab["control"]["n"] == 2
+    assert (lab["cold"]["n_cold"], lab["cold"]["n_off"]) == (2, 12)
+    assert report.compared(session) == found
+    text = (out / "report.md").read_text()
+    assert "## Lab: prefix" in text and "Scale 0.2" in text and "did not all replay" not in text
+    assert text.split("\n\n")[1].count(lab["sentences"][1][:30]) == 1  # the finding is in the summary
+    assert len((out / "requests.csv").read_text().splitlines()) == 1 + 4 * 6 + 2
+    assert {path.name for path in out.glob("*.jsonl")} == {"lab-prefix.jsonl", "lab-prefix-control.jsonl"}
+    said = capsys.readouterr()
+    assert said.err.index("in all") < said.err.index("round 1 of 1")  # the estimate comes first
+    assert "Control: with a timestamp" in said.out and "caveat: scale 0.2" in said.out
+    (line,) = re.search(r"## Repeat it\n\n```sh\n(.*?)\n```", text, re.DOTALL)[1].splitlines()
+    args = _parser(shlex.split(line)[1:]).parse_args(shlex.split(line)[1:])
+    assert (args.study, args.scale, args.arms) == ("prefix", 0.2, None) and "prefix-caching=off" not in args.settings
+    assert not left(tmp_path)
+    assert speed.of("standin", True).known  # the next estimate knows this engine
+    assert main(words) == 2 and "not empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["reuse"], "invalid choice"),
+        (["prefix", "--scale", "0"], "--scale 0"),
+        (["prefix", "--arms", "on,off"], "--arms"),
+        (["chunked", "--arms", "off"], "fewer than two arms"),
+        (["chunked", "--arms", "off,lots"], "'lots' is not a value"),
+        (["prefix", "--set", "engine.python=/nowhere/python"], "/nowhere/python"),
+    ],
+)
+def test_what_makes_no_lab_is_refused_before_anything_starts(standin_profile, tmp_path, capsys, words, what):
+    begun = time.monotonic()
+    assert main(["lab", *words, "--profile", str(standin_profile)]) in (2, 3)
+    assert what in capsys.readouterr().err and time.monotonic() - begun < 10
+    assert not (tmp_path / "xdg-state" / "sessions").exists()
+
+
+# -- the plan ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def on(monkeypatch):
+    """Makes the profile's engine one of this platform, without asking for it."""
+
+    def told(platform: str):
+        monkeypatch.setattr(install, "find", lambda python: SimpleNamespace(platform=platform))
+        return profiles.load("demo")
+
+    return told
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_on_a_cpu_the_default_ends_within_ten_minutes(on, name):
+    lab = prepare.prepare(name, on("cpu"))
+    assert lab.cut and lab.scale < 1 and lab.estimate_s <= LONGEST_S
+    assert f"scale {lab.scale:g}" in " ".join(announced(lab)) and "assumed" in " ".join(announced(lab))
+
+
+def test_on_a_cpu_prefix_sends_eight_and_a_control_of_four(on):
+    lab = prepare.prepare("prefix", on("cpu"))
+    assert len(lab.study.requests(lab.scale)) == 8 and len(lab.control()[2]) == 4
+
+
+def test_a_fast_engine_gets_the_whole_of_it(on):
+    lab = prepare.prepare("prefix", on("cuda"))
+    assert (lab.scale, lab.cut) == (1.0, False) and len(lab.study.requests(lab.scale)) == 20
+    assert not any("cut" in line for line in announced(lab))
+
+
+def test_what_a_lab_saw_here_is_what_the_next_one_reckons_with(on):
+    profile = on("cpu")
+    assumed = prepare.prepare("prefix", profile)
+    dist = {"p50": 4000}
+    speed.learn("demo", [{"ttft_s": {"all": {"p50": 0.1}}, "recording": {"prompt_tokens": dist},
+                          "tpot_s": {"p50": 0.01}}])  # fmt: skip
+    known = prepare.prepare("prefix", profile)
+    assert known.speed.prefill_tokens_per_s == 40_000 and known.estimate_s < assumed.estimate_s
+    assert not known.cut and "as measured here before" in " ".join(announced(known))
+
+
+def test_the_scale_is_the_users_where_one_is_given(on):
+    lab = prepare.prepare("prefix", on("cpu"), scale=1.0)
+    assert lab.scale == 1 and lab.estimate_s > LONGEST_S
+
+
+def test_another_model_is_not_given_the_bundled_draft(on):
+    profile = with_settings(on("cpu"), ["engine.model=/models/another"])
+    assert [arm.name for arm in prepare.prepare("speculative", profile).plan.arms] == ["speculative=off",
+                                                                                     "speculative=ngram"]  # fmt: skip
+    assert len(prepare.prepare("speculative", on("cpu")).plan.arms) == 3
+
+
+def test_arms_are_the_users_where_they_are_given(on):
+    lab = prepare.prepare("chunked", on("cpu"), arms="off,1024/256")
+    assert [arm.profile.levers["chunked-prefill"] for arm in lab.plan.arms] == ["off", "1024/256"]
+    with pytest.raises(VtuneError, match="fewer than two"):
+        prepare.prepare("chunked", on("cpu"), arms="off")
