@@ -113,7 +113,7 @@ def _written(args: argparse.Namespace, session: "Session") -> dict[str, Any] | N
     if args.json:
         options.write_json(args.json, found)
     if args.report:
-        options.write(args.report, report.render(session.folder))
+        options.write_report(args.report, [session.folder])
     if args.out:
         _publish(Path(args.out), session.folder, found)
     if "-" not in (args.json, args.report):
@@ -130,7 +130,7 @@ def _publish(out: Path, session: Path, found: dict[str, Any]) -> None:
     except OSError as error:
         raise VtuneError(f"can't make {out}: {error.strerror}", "name a folder you may write to") from error
     options.write_json(str(out / "result.json"), found)
-    options.write(str(out / "report.md"), report.render(session))
+    options.write_report(str(out / "report.md"), [session])
     options.write(str(out / "requests.csv"), report.render(session, "csv"))
     for recording in sorted(session.glob("lab-*.jsonl")):
         options.write(str(out / recording.name), recording.read_text(encoding="utf-8"))

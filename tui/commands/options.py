@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,21 @@ def write(target: str, content: str) -> None:
         raise VtuneError(
             f"can't write {target}: {error.strerror}", "name a file in a folder you may write to"
         ) from error
+
+
+def write_report(target: str, folders: Sequence[Path], force: bool = True) -> None:
+    """The Markdown report, and its figures beside it; to standard output without them."""
+    from tui.session import report
+
+    if target == "-":
+        write(target, report.of(folders))
+        return
+    place = Path(target)
+    files = {str(place.with_name(name)): text for name, text in report.documents(folders, place.name).items()}
+    for name in files:
+        refuse_existing(name, force)
+    for name, text in files.items():
+        write(name, text)
 
 
 def write_json(target: str, value: Any) -> None:

@@ -1,6 +1,6 @@
 """An engine that serves one setting of the levers, and where engines wait that may be wanted again."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tui.engine.applied import Applied
@@ -26,13 +26,18 @@ class Arm:
 
 def key(launch: Launch) -> Key:
     """What makes two launches the same arm: all but the port and the launch's own mark."""
-    words = list(launch.argv)
+    env = {name: value for name, value in launch.env.items() if name != "VTUNE_LAUNCH"}
+    return without_port(launch.argv), tuple(sorted(env.items()))
+
+
+def without_port(argv: Sequence[str]) -> tuple[str, ...]:
+    """A command line without what is a launch's own."""
+    words = list(argv)
     for flag in _OWN:
         if flag in words:
             at = words.index(flag)
             del words[at : at + 2]
-    env = {name: value for name, value in launch.env.items() if name != "VTUNE_LAUNCH"}
-    return tuple(words), tuple(sorted(env.items()))
+    return tuple(words)
 
 
 class Lot:

@@ -348,9 +348,7 @@ class Session:
         """Write the report beside the journal and return its path."""
         from tui.session import report  # only an export needs it
 
-        target = self.folder / "report.md"
-        text = await asyncio.to_thread(report.render, self.folder, live=True)
-        paths.write_whole(target, text)
+        target = await asyncio.to_thread(report.export, self.folder, live=True)
         self.notice("info", f"report written to {target}")
         return target
 

@@ -4,9 +4,10 @@ import shlex
 from pathlib import PurePath
 
 from tui.session import secrets
+from tui.session.report.engines import named
 from tui.session.report.markdown import bullets, escaped, fence, one_line
 from tui.session.report.material import Material, RunMaterial
-from tui.session.state import State
+from tui.session.state import EngineRecord, State
 
 
 def caveats(material: Material) -> str:
@@ -21,7 +22,7 @@ def all_caveats(material: Material) -> list[str]:
         for words in run.result["caveats"]:
             runs_of.setdefault(words, []).append(run.number)
     found = [f"{_named(numbers)}: {escaped(words)}" for words, numbers in runs_of.items()]
-    return [*_of_the_session(material), *found]
+    return [*_of_the_session(material), *found, *_warned(material)]
 
 
 def _named(numbers: list[int]) -> str:
@@ -37,7 +38,7 @@ def _of_the_session(material: Material) -> list[str]:
     ]
     if material.comparison is not None:
         found += [escaped(words) for words in material.comparison["caveats"]]
-    elif len(material.runs) > 1:
+    elif len(material.runs) > 1 and not _repeated(material):
         found.append("no A/A runs were made: how far two equal runs differ by chance is unknown")
     if state.lab is None and len({run.result["recording"]["sha256"] for run in material.runs}) > 1:
         found.append("the runs did not all replay the same recording")
@@ -48,6 +49,25 @@ def _of_the_session(material: Material) -> list[str]:
     if not state.closed:
         found.append("the session was not closed: it still runs, or it was broken off")
     return found
+
+
+def _warned(material: Material) -> list[str]:
+    """What vLLM itself warned of, with the engines that it did for."""
+    engines: dict[str, list[EngineRecord]] = {}
+    for _, engine in sorted(material.state.engines.items()):
+        for words in engine.warnings:
+            engines.setdefault(words, []).append(engine)
+    return [f"{named(found)}: vLLM warns: {escaped(words)}" for words, found in engines.items()]
+
+
+def _repeated(material: Material) -> bool:
+    """Whether some arm was replayed twice in the same way."""
+    made = [
+        (sorted(run.engine.asked.items()), run.result["recording"]["sha256"], run.record.pace_text)
+        for run in material.runs
+        if run.engine is not None and run.record.state == "done"
+    ]
+    return any(one in made[:place] for place, one in enumerate(made))
 
 
 def _used(material: Material) -> list:

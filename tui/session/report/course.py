@@ -37,16 +37,16 @@ def lines(run: RunMaterial) -> list[Line]:
     top = next((top for top in _NICE if top >= max((v for _, v in usage if v is not None), default=0.0)), 1.0)
     found = [
         Line("KV cache usage", "kv", usage, top,
-             f"peak {share(kv['usage_peak'])}, mean {share(kv['usage_mean'])}; of {100 * top:.0f} %"),
+             f"peak {share(kv['usage_peak'])}, mean {share(kv['usage_mean'])}; scale to {100 * top:.0f} %"),
         Line("output tokens/s", "rate", rates, fastest or 1.0, f"highest {number(fastest)}"),
     ]  # fmt: skip
     if cache["state"] != "off":
         hits = tuple((step.t - begun, ratio(step.hits, step.queries)) for step in windows)
-        found.insert(1, Line("prefix hit rate", "warm", hits, 1.0, f"run {share(cache['hit_rate'])}; of 100 %"))
+        found.insert(1, Line("prefix hit rate", "warm", hits, 1.0, f"run {share(cache['hit_rate'])}; scale to 100 %"))
     if speculative["state"] != "off":
         accepted = tuple((step.t - begun, ratio(step.accepted, step.drafted)) for step in windows)
         rate = speculative["acceptance_rate"]
-        found.insert(-1, Line("acceptance", "partial", accepted, 1.0, f"run {share(rate)}; of 100 %"))
+        found.insert(-1, Line("acceptance", "partial", accepted, 1.0, f"run {share(rate)}; scale to 100 %"))
     return [line for line in found if line.known]
 
 

@@ -1,8 +1,11 @@
 """Where it ran: the machine, and per engine its versions and exact command line."""
 
 import shlex
+from collections.abc import Sequence
 
 from tui.session import secrets
+from tui.session.report.engines import alike as engines_alike
+from tui.session.report.engines import named
 from tui.session.report.figures import count, seconds, size
 from tui.session.report.markdown import bullets, code, escaped, fence, table
 from tui.session.report.material import Material
@@ -12,7 +15,7 @@ _STARTS = {"plain": "plain start", "warm": "warm start", "parked": "was parked",
 
 
 def section(material: Material) -> str:
-    engines = [_engine(engine, material) for _, engine in sorted(material.state.engines.items())]
+    engines = [_engine(alike, material) for alike in engines_alike(material)]
     return "\n\n".join(["## Environment", _machine(material), *engines])
 
 
@@ -31,10 +34,12 @@ def _machine(material: Material) -> str:
     return table(("", "value"), [(name, escaped(value or "unknown")) for name, value in rows], left=2)
 
 
-def _engine(engine: EngineRecord, material: Material) -> str:
-    numbers = [str(run.number) for run in material.runs if run.record.engine == engine.number]
+def _engine(alike: Sequence[EngineRecord], material: Material) -> str:
+    engine, own = alike[0], {one.number for one in alike}
+    numbers = [str(run.number) for run in material.runs if run.record.engine in own]
     used = f" (run{'s' if len(numbers) > 1 else ''} {', '.join(numbers)})" if numbers else ""
-    took = "" if engine.start_s is None else f" in {seconds(engine.start_s)}"
+    starts = dict.fromkeys(seconds(one.start_s) for one in alike if one.start_s is not None)
+    took = f" in {', '.join(starts)}" if starts else ""
     lines = [
         f"vLLM {escaped(engine.vllm or 'unknown')}, model {code(engine.model or 'unknown')}, "
         f"device {escaped(engine.device or 'unknown')}",
@@ -42,9 +47,9 @@ def _engine(engine: EngineRecord, material: Material) -> str:
         f"KV cache {count(engine.kv_cache_tokens)} tokens in blocks of {count(engine.block_size)}",
         f"address {code(engine.url)}" if engine.start_kind == "attached" and engine.url else None,
         _failure(engine),
-        *(f"warning: {escaped(words)}" for words in engine.warnings),
     ]
-    parts = [f"### Engine {engine.number}{used}", bullets(lines)]
+    name = named(alike)
+    parts = [f"### {name[0].upper()}{name[1:]}{used}", bullets(lines)]
     if engine.argv:
         parts.append(fence(command_line(engine), "sh"))
     return "\n\n".join(parts)

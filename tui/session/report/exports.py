@@ -3,14 +3,14 @@
 import csv
 import io
 import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tui.session import secrets
 from tui.session.next_step import of_session
 from tui.session.report.markdown import visible
-from tui.session.report.material import Material, RunMaterial
+from tui.session.report.material import Material
 from tui.session.state import EngineRecord
-from tui.traffic.outcome import Outcome
 
 SCHEMA = "vtune.report/1"
 
@@ -23,8 +23,18 @@ _COLUMNS = (
 
 
 def as_json(material: Material) -> str:
+    return dumped(told(material))
+
+
+def dumped(value: Any) -> str:
+    # ASCII: U+009B and its like would reach a terminal as control sequences.
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"
+
+
+def told(material: Material) -> dict[str, Any]:
+    """The vtune.report/1 object of one session."""
     state = material.state
-    report = {
+    return {
         "schema": SCHEMA,
         "session": state.header.get("session"),
         "header": state.header,
@@ -36,8 +46,6 @@ def as_json(material: Material) -> str:
         "comparison": material.comparison,
         "next_step": _next_step(material),
     }
-    # ASCII: U+009B and its like would reach a terminal as control sequences.
-    return json.dumps(report, indent=2, allow_nan=False) + "\n"
 
 
 def _next_step(material: Material) -> dict[str, Any] | None:
@@ -61,18 +69,31 @@ def _engine(engine: EngineRecord) -> dict[str, Any]:
     }
 
 
-def as_csv(material: Material) -> str:
-    """Empty cells are unknown. Answers are not in it, only their hashes."""
+def as_csv(materials: Sequence[Material]) -> str:
+    """A row a request; empty cells are unknown. Answers are not in it, only their hashes.
+
+    Of several sessions each row begins with the session's name.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("run", "label", *_COLUMNS))
-    for run in material.runs:
-        writer.writerows(_row(run, outcome) for outcome in run.outcomes)
+    rows = list(_rows(materials))
+    writer.writerow(rows[0] if rows else ("run", "label", *_COLUMNS))
+    writer.writerows([_cell(value) for value in row.values()] for row in rows)
     return out.getvalue()
 
 
-def _row(run: RunMaterial, outcome: Outcome) -> list[Any]:
-    return [run.number, _cell(run.record.label), *(_cell(getattr(outcome, name)) for name in _COLUMNS)]
+def as_jsonl(materials: Sequence[Material]) -> str:
+    """A JSON object a request, with the columns of the CSV; null is unknown."""
+    return "".join(json.dumps(row, allow_nan=False) + "\n" for row in _rows(materials))
+
+
+def _rows(materials: Sequence[Material]) -> Iterator[dict[str, Any]]:
+    for material in materials:
+        session = {"session": material.state.header.get("session")} if len(materials) > 1 else {}
+        for run in material.runs:
+            for outcome in run.outcomes:
+                told = {name: getattr(outcome, name) for name in _COLUMNS}
+                yield {**session, "run": run.number, "label": run.record.label, **told}
 
 
 def _cell(value: Any) -> Any:

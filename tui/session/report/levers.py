@@ -1,19 +1,21 @@
 """Levers as asked and as applied, an engine a column, differences marked."""
 
+from tui.session.report.engines import alike, named
 from tui.session.report.markdown import bullets, code, escaped, table
 from tui.session.report.material import Material
 from tui.session.state import EngineRecord
 
 
 def section(material: Material) -> str:
-    engines = [engine for _, engine in sorted(material.state.engines.items())]
+    groups = alike(material)
+    engines = [group[0] for group in groups]
     names = list(dict.fromkeys(name for engine in engines for name in (*engine.asked, *engine.applied)))
     if not names:
         return ""
-    head = ["lever", *(f"engine {engine.number}" for engine in engines)]
+    head = ["lever", *(named(group) for group in groups)]
     rows = [[escaped(name), *(_cell(engine, name) for engine in engines)] for name in names]
     words = "One value: asked and read back alike. **Bold**: the engine runs something else than it was asked to."
-    found = [f"engine {e.number}: {escaped(sentence)}" for e in engines for sentence in e.mismatches]
+    found = [f"{named(group)}: {escaped(sentence)}" for group in groups for sentence in group[0].mismatches]
     return "\n\n".join(part for part in ["## Levers", words, table(head, rows, len(head)), bullets(found)] if part)
 
 

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from urllib.parse import quote
 
 # Underscores within a word mark nothing up.
 _SPECIAL = re.compile(r"[\\`*\[\]~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
@@ -53,6 +54,11 @@ def fence(text: str, language: str = "") -> str:
                      for line in text.replace("\r\n", "\n").split("\n"))  # fmt: skip
     ticks = "`" * max(3, _longest_run(body) + 1)
     return f"{ticks}{language}\n{body.rstrip()}\n{ticks}"
+
+
+def picture(words: str, name: str) -> str:
+    """An image beside the document, with its alternative text."""
+    return f"![{escaped(visible(words)[:_LONGEST])}]({quote(name)})"
 
 
 def _longest_run(text: str) -> int:

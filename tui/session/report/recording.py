@@ -1,7 +1,8 @@
 """What was replayed: recordings with their hashes, and how each run sent them."""
 
+from tui.session.report import histogram
 from tui.session.report.figures import FEW, NONE, count, number
-from tui.session.report.markdown import code, escaped, table
+from tui.session.report.markdown import code, escaped, fence, table
 from tui.session.report.material import Material, RunMaterial
 
 _CACHE = {
@@ -14,7 +15,19 @@ _TOKENS = ("mean", "p50", "p95", "min", "max")
 def section(material: Material) -> str:
     if not material.runs:
         return ""
-    return "\n\n".join(["## Recording", _recordings(material), "How it was sent:", _paces(material)])
+    parts = ["## Recording", _recordings(material), *_lengths(material), "How it was sent:", _paces(material)]
+    return "\n\n".join(parts)
+
+
+def _lengths(material: Material) -> list[str]:
+    """How long the prompts were, a histogram a recording, from the run that learnt most of them."""
+    most: dict[str, list[int]] = {}
+    for run in material.runs:
+        key = str(run.result["recording"]["sha256"])
+        lengths = [o.prompt_tokens for o in run.outcomes if o.prompt_tokens is not None]
+        if len(lengths) > len(most.get(key, [])):
+            most[key] = lengths
+    return [fence(text) for lengths in most.values() if (text := histogram.tokens(lengths))]
 
 
 def _recordings(material: Material) -> str:
@@ -34,8 +47,16 @@ def _recordings(material: Material) -> str:
 
 
 def _paces(material: Material) -> str:
-    head = ("run", "recording", "pace", "speed", "in flight: mean", "peak", "prefix cache before", "warm-up")
+    head = ("run", "recording", "pace", "speed", "in flight: mean", "peak", "token budget", "prefix cache before",
+            "warm-up")  # fmt: skip
     return table(head, [_pace(run) for run in material.runs], 3)
+
+
+def _budget(run: RunMaterial) -> str:
+    """Tokens a step: what the engine applied, else what it was asked."""
+    engine = run.result["engine"]
+    words = engine["applied"].get("chunked-prefill") or engine["asked"].get("chunked-prefill")
+    return code(words) if words else "unknown"
 
 
 def _pace(run: RunMaterial) -> list[str]:
@@ -47,6 +68,7 @@ def _pace(run: RunMaterial) -> list[str]:
         f"{pace['speed']:g}x",
         number(flight["mean"], 2),
         count(flight["peak"]),
+        _budget(run),
         _CACHE.get(run.record.cache_reset or "", "unknown"),
         escaped(run.record.start_state or "none"),
     ]

@@ -41,10 +41,8 @@ class Svg:
         self._parts.append(f'<path class="s {role}-s" d="M{_n(x1)} {_n(y1)}L{_n(x2)} {_n(y2)}"/>')
 
     def path(self, points: list[tuple[float, float]], role: str, dashes: str = "") -> None:
-        """One line through `points`; a single one becomes a dot."""
-        if len(points) == 1:
-            self.rect(points[0][0] - 1, points[0][1] - 1, 2, 2, role)
-        elif points:
+        """One line through `points`."""
+        if len(points) > 1:
             words = "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
             dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
             self._parts.append(f'<path class="l {role}-s" d="M{words}"{dashed}/>')
@@ -66,8 +64,9 @@ class Svg:
         self._parts.append(f'<text class="{role}" x="{_n(x)}" y="{_n(y)}"{where}{weight}>{escape(line)}</text>')
 
     def __str__(self) -> str:
-        size = f'width="{_n(self.width)}" height="{_n(self.height)}" viewBox="0 0 {_n(self.width)} {_n(self.height)}"'
-        card = f'<rect class="card" x="0.5" y="0.5" width="{_n(self.width - 1)}" height="{_n(self.height - 1)}" rx="6"/>'
+        width, height, inner = _n(self.width), _n(self.height), (_n(self.width - 1), _n(self.height - 1))
+        size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+        card = f'<rect class="card" x="0.5" y="0.5" width="{inner[0]}" height="{inner[1]}" rx="6"/>'
         return "\n".join([
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size}>',
             f"<title>{escape(visible(self._title))}</title>",
