@@ -45,25 +45,30 @@ class KvCache(Panel):
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         rows = _rows(view, height)
         if not view.usage:
-            return [*told("usage unknown", width, "it is measured while a replay runs"), *rows]
-        legend = [*flow(_figures(view, width), width), *rows]
-        if view.engines:
-            legend = [*_engines(view, width, max(0, height - len(legend))), *legend]
-        line = Timeline.of(view.usage, view.marks)
-        room = height - len(legend)
-        if room < 3 or line is None:
-            return legend
-        top = next(top for top in _TOPS if top >= min(1.0, (view.peak or 0) * 1.05))
-        columns = width - GUTTER
-        ticks = (
-            ((0.0, "  0 "), (top / 2, f"{top * 50:>3.0f} "), (top, f"{top * 100:>3.0f}%"))
-            if room > 4
-            else ((top, f"{top * 100:>3.0f}%"),)
-        )
-        series = [Series(line.points(view.usage, 2 * columns), "used", kind="area")]
-        if view.peak is not None and room > 4:
-            series.append(Series(line.level(view.peak, columns), "baseline", "┄", "points"))
-        return [*draw(width, room, line.frame(top, ticks, columns), series), *legend]
+            return [*rows, *told("usage unknown", width, "it is measured while a replay runs")]
+        return [*rows, *_course(view, width, height - len(rows))]
+
+
+def _course(view: View, width: int, height: int) -> list[Content]:
+    """Usage over time, and under it now, peak and preemptions."""
+    legend = flow(_figures(view, width), width)
+    if view.engines:
+        legend = [*_engines(view, width, max(0, height - len(legend))), *legend]
+    line = Timeline.of(view.usage, view.marks)
+    room = height - len(legend)
+    if room < 3 or line is None:
+        return legend
+    top = next(top for top in _TOPS if top >= min(1.0, (view.peak or 0) * 1.05))
+    columns = width - GUTTER
+    ticks = (
+        ((0.0, "  0 "), (top / 2, f"{top * 50:>3.0f} "), (top, f"{top * 100:>3.0f}%"))
+        if room > 4
+        else ((top, f"{top * 100:>3.0f}%"),)
+    )
+    series = [Series(line.points(view.usage, 2 * columns), "used", kind="area")]
+    if view.peak is not None and room > 4:
+        series.append(Series(line.level(view.peak, columns), "baseline", "┄", "points"))
+    return [*draw(width, room, line.frame(top, ticks, columns), series), *legend]
 
 
 def _rows(view: View, height: int) -> list[Content]:

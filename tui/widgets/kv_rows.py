@@ -16,30 +16,36 @@ WORTH_TELLING = 0.01  # of the prompt tokens
 def rows(shown: KvPicture) -> list[Content]:
     """Nothing is shown that is not known."""
     found = [
-        ("blocks", _blocks(shown)),
+        ("pool", _blocks(shown)),
         ("last blocks", _partial(shown)),
         ("room", _room(shown)),
         ("would hold", " · ".join(f"{setting} {figures.count(tokens)}" for setting, tokens in shown.would_hold)),
         ("this setting", _predicted(shown)),
         ("evicted", _evicted(shown)),
+        ("asked again", _again(shown)),
         *(("", _lost(one)) for one in shown.lost[:MOST_LOST]),
         ("turns", _turns(shown)),
         ("engines", _engines(shown)),
     ]
     lines = [words((f"{label:<{_LABEL}}", "$dim"), text) for label, text in found if text]
-    again = thrashing(shown)
-    return lines if again is None else [again, *lines]
+    share = _lost_soon(shown)
+    if share is None:
+        return lines
+    more = "of the prompt tokens were asked for soon after they were evicted"
+    return [words((f"{'thrashing':<{_LABEL}}", "bold $warning"), f"{figures.percent(share)} {more}"), *lines]
 
 
 def thrashing(shown: KvPicture) -> Content | None:
-    """One line where prefixes are asked for soon after they were evicted; None where they are not."""
-    soon, whole = shown.evicted_soon_tokens, shown.prompt_tokens
-    if not soon or not whole or soon < WORTH_TELLING * whole:
+    """One short line where prefixes are asked for soon after they were evicted; None where they are not."""
+    share = _lost_soon(shown)
+    if share is None:
         return None
-    return words(
-        ("thrashing  ", "bold $warning"),
-        f"{figures.percent(soon / whole)} of the prompt tokens asked for soon after they were evicted",
-    )
+    return words(("thrashing ", "bold $warning"), f"{figures.percent(share)} of prompts lost too soon")
+
+
+def _lost_soon(shown: KvPicture) -> float | None:
+    soon, whole = shown.evicted_soon_tokens, shown.prompt_tokens
+    return soon / whole if soon and whole and soon >= WORTH_TELLING * whole else None
 
 
 def _blocks(shown: KvPicture) -> str:
@@ -47,9 +53,8 @@ def _blocks(shown: KvPicture) -> str:
         return ""
     used = [] if shown.used_now is None else [f"{figures.count(shown.used_now)} held now"]
     used += [] if shown.used_peak is None else [f"at most {figures.count(shown.used_peak)}"]
-    return " · ".join(
-        [f"{figures.count(shown.blocks)} of {shown.block_size} tokens", *used, "cached ones that nobody holds are free"]
-    )
+    size = f"{figures.count(shown.blocks)} blocks of {shown.block_size} tokens"
+    return " · ".join([size, *used, "cached ones that nobody holds are free"])
 
 
 def _partial(shown: KvPicture) -> str:
@@ -84,9 +89,14 @@ def _evicted(shown: KvPicture) -> str:
     ]
     if shown.reuse_gap_s is not None:
         parts.append(f"{figures.seconds(shown.reuse_gap_s)} between uses")
-    if shown.evicted_tokens:
-        parts.append(f"{figures.count(shown.evicted_tokens)} tokens asked for again")
     return " · ".join(parts)
+
+
+def _again(shown: KvPicture) -> str:
+    if not shown.evicted_tokens:
+        return ""
+    soon = figures.count(shown.evicted_soon_tokens)
+    return f"{figures.count(shown.evicted_tokens)} tokens after eviction · {soon} of them twice the pool would keep"
 
 
 def _lost(one: LostPrefix) -> str:
