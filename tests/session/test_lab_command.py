@@ -33,7 +33,8 @@ def test_the_prefix_lab_from_the_door_to_its_folder(standin_profile, tmp_path, c
     assert main(words) == 0
     found = json.loads((out / "result.json").read_text())
     lab = found["lab"]
-    assert found["schema"] == "vtune.comparison/1" and (lab["study"], lab["scale"], lab["requests"]) == ("prefix", 0.2, 6)
+    assert found["schema"] == "vtune.comparison/1"
+    assert (lab["study"], lab["scale"], lab["requests"]) == ("prefix", 0.2, 6)
     assert lab["warm"]["times_lower"] > 1 and lab["control"]["holds"] and lab["control"]["n"] == 2
     assert (lab["cold"]["n_cold"], lab["cold"]["n_off"]) == (2, 12)
     assert report.compared(session) == found
