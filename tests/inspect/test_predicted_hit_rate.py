@@ -104,14 +104,14 @@ def broken(request: Request, number: int) -> Request:
 
 
 async def test_of_a_broken_prefix_and_of_its_mend(tmp_path):
-    asked = [request for request in recording.load("rag-handbook").requests if request.group == "ask"][:10]
+    asked = [request for request in recording.load("rag-handbook").requests if request.group == "ask"][:7]
     rows = [broken(replace(request, after=None), number) for number, request in enumerate(asked)]
     traffic, mended = tmp_path / "broken.jsonl", tmp_path / "mended.jsonl"
     recording.write(traffic, {"name": "broken", "synthetic": True}, rows)
     async with engine(tmp_path) as url:
         result = await predicted(url, traffic, tmp_path / "predicted.json", "--rewrite", mended)
         worst = result["breaks"][0]
-        assert worst["kind"] == "time" and "09:0" in worst["quote"] and worst["where"].startswith("message 1")
+        assert worst["kind"] == "time" and "09:0" in worst["quote"] and worst["where"].startswith("message 0 (system)")
         assert await achieved(url, traffic, tmp_path / "run-1.json") == pytest.approx(in_the_pool(result), abs=POINT)
         reached = await achieved(url, mended, tmp_path / "run-2.json")
     assert reached == pytest.approx(result["ceiling_if_all_mended"], abs=POINT)
