@@ -1,7 +1,8 @@
 """The `lab` block of a vtune.comparison/1, from the journal's lab event and the replays.
 
-`study`, `scale`, `cut` (scale and arms are those for a slow engine), `requests` a replay, `estimate_s`, `took_s`,
-`sentences`: what was found, in words; and what belongs to the study: see `reuse`, `tradeoff` and `payoff`.
+`study`, `scale`, `cut` (the whole of it would take over ten minutes here), `requests` a replay, `control_requests`,
+`notes`, `estimate_s`, `sentences`: what was found, in words; and what belongs to the study: see `reuse` (`prompt`,
+`warm`, `cold`, `control`), `tradeoff` (`table`, `chosen`, `longer`) and `payoff` (`table`).
 """
 
 from collections.abc import Mapping, Sequence

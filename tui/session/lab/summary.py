@@ -19,7 +19,8 @@ def announced(lab: Lab) -> list[str]:
         f"lab {study.name}: {', '.join(arm.name for arm in lab.plan.arms)}",
         f"scale {lab.scale:g}: {replays} replays of {len(sent)} requests{beside}, every one on an engine started anew",
         f"about {minutes(lab.estimate_s)} in all (prefill {lab.speed.prefill_tokens_per_s:,.0f} tokens/s, start "
-        f"{lab.speed.start_s:.0f} s; {measured})",
+        f"{lab.speed.start_s:.0f} s; {measured})"
+        f"{', without the output check' if lab.plan.check else ''}",
     ]
     if lab.cut:
         lines.append(f"cut to end within {minutes(LONGEST_S)} on this engine: --scale 1 sends all requests")

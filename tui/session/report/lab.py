@@ -55,7 +55,7 @@ def _band(cold: Mapping[str, Any]) -> str:
 
 
 def _chunked(lab: Mapping[str, Any]) -> list[str]:
-    head = ["chunked prefill", "short TTFT p50", "short TTFT p95", "n", "long completion", "of off", "n", "tokens/s",
+    head = ["chunked prefill", "short TTFT p50", "short TTFT p95", "n", "long completion", f"of {escaped(lab['baseline'])}", "n", "tokens/s",
             "Pareto"]  # fmt: skip
     return [table(head, [_budget(row, lab) for row in lab["table"]], 1)]
 
@@ -76,8 +76,8 @@ def _budget(row: Mapping[str, Any], lab: Mapping[str, Any]) -> list[str]:
 
 
 def _speculative(lab: Mapping[str, Any]) -> list[str]:
-    head = ["requests", "acceptance", "tokens a step", "break-even", "TPOT off", "TPOT on", "ratio", "verdict",
-            "total off", "total on", "advice"]  # fmt: skip
+    head = ["requests", "acceptance", "tokens a step", "break-even", "TPOT without", "TPOT", "ratio", "verdict",
+            "total without", "total", "advice"]  # fmt: skip
     parts = []
     for arm in lab["table"]:
         parts += [f"### {escaped(arm['arm'])}", table(head, [_group(row) for row in arm["table"]], 1)]
