@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from tui import __version__
+from tui import __version__, paths
 from tui.errors import Exit, VtuneError
 
 # name -> one line for --help; each is a module in tui.commands with `arguments(parser)` and `run(args) -> int`.
@@ -99,7 +99,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="vtune",
         description="Live tuning of vLLM for RAG: the dashboard on a profile.",
-        epilog=f"commands:\n{listing}\n\n`vtune COMMAND --help` tells more.",
+        epilog=f"commands:\n{listing}\n\nprofiles:\n{_profiles()}\n\n`vtune COMMAND --help` tells more.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(command="dashboard")
@@ -107,6 +107,21 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     _module("dashboard").arguments(parser)
     _debug(parser)
     return parser
+
+
+def _profiles() -> str:
+    """Each profile with its first line, which says what it is for. Read as text: a broken one is told when used."""
+    folders = (paths.bundled("profiles"), paths.config() / "profiles")  # the user's own last: they win
+    files = {file.stem: file for folder in folders for file in (*folder.glob("*.yaml"), *folder.glob("*.yml"))}
+    lines = []
+    for name, file in sorted(files.items()):
+        try:
+            with open(file, encoding="utf-8", errors="replace") as text:
+                first = text.readline().lstrip("#").strip()
+        except OSError:
+            first = ""
+        lines.append(f"  {name:<16} {plain(first)[:90]}".rstrip())
+    return "\n".join(lines)
 
 
 def _debug(parser: argparse.ArgumentParser) -> None:

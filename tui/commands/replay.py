@@ -18,6 +18,7 @@ from tui.commands import options
 from tui.errors import Exit, VtuneError
 
 if TYPE_CHECKING:
+    from tui.engine.settings import Profile
     from tui.session.session import Session
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -109,13 +110,20 @@ def _session(args: argparse.Namespace) -> "Session":
     if args.limit is not None and args.limit < 1:
         raise VtuneError(f"--limit {args.limit}: not a number of requests", "give 1 or more")
     profile = attach.profile(args.url) if args.url else profiles.load(args.profile)
-    if args.url and args.settings:
+    if profile.engine.attach and not args.url:
+        profile = attach.profile(profile.engine.attach, profile)
+    if profile.engine.attach and args.settings:
         raise VtuneError(
             "--set can't change an engine that vtune does not own", "leave it out, or give --profile instead of --url"
         )
     profile = with_settings(profile, args.settings)
     wanted = traffic_of(profile, recording_ref=args.recording, **traffic_changes(args))
-    return Session(profile, wanted, Path(args.session) if args.session else None, attach=args.url)
+    return Session(profile, wanted, Path(args.session) if args.session else None, attach=_attached(profile))
+
+
+def _attached(profile: "Profile") -> str | None:
+    """The URL that requests go to, where the engine is not vtune's own."""
+    return profile.engine.attach[0] if profile.engine.attach else None
 
 
 async def _run(session: "Session") -> dict[str, Any]:

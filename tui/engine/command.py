@@ -41,6 +41,8 @@ def build(profile: Profile, install: Install, port: int) -> Launch:
     Every lever is written out in the direction asked. Raises VtuneError for what vLLM would refuse,
     so that nothing is started in vain.
     """
+    if profile.engine.attach:
+        raise VtuneError("this profile attaches to an engine that runs: it starts none", "use another profile")
     preload.check(profile, install)
     around = surroundings(profile, install)
     found = combinations.refuse(around)

@@ -19,6 +19,7 @@ class Launch:
     model: str  # the served name, as requests give it
     launch_id: str  # in the environment of every member as VTUNE_LAUNCH
     asked: dict[str, str] = field(default_factory=dict)  # lever -> value in the words of --set
+    also: tuple[str, ...] = ()  # URLs of further engines that are watched with it, where vtune owns none of them
     expected: dict[str, str] = field(default_factory=dict)  # lever -> what the engine will say, by the rules
     platform: str = "other"  # cpu, cuda, rocm
     preload: bool = False  # map the weights from a daemon that keeps them on the GPU

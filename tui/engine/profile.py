@@ -27,25 +27,44 @@ _MOST_BYTES = 1 << 20
 def load(ref: str) -> Profile:
     """The profile `ref`: a path, or the name of one of the user's or the bundled ones."""
     path = paths.find("profiles", ref, (".yaml", ".yml"))
+    return parse(_text(path), path)
+
+
+def entries(path: Path) -> list[tuple[int, str, Any]]:
+    """(line, key, plain value) of each entry of another YAML file that is one mapping, such as the one of the keys.
+
+    Raises VtuneError with file and line.
+    """
+    source = _text(path)
+    file, root = _File(str(path), source), _composed(str(path), source)
+    if root is not None and not isinstance(root, yaml.MappingNode):
+        raise file._error(root, VtuneError("not a list of key: value lines", "write one entry a line, as key: value"))
+    pairs = file._pairs(root, "")
+    return [(node.start_mark.line + 1, key, file._at(node, lambda _, value: value, key)) for key, node in pairs]
+
+
+def _text(path: Path) -> str:
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise VtuneError(f"{path}: too large for a profile", "give a YAML file of at most 1 MiB")
-        source = path.read_text(encoding="utf-8")
+            raise VtuneError(f"{path}: too large", "give a YAML file of at most 1 MiB")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise VtuneError(f"{path}: {error.strerror}", "give a profile that can be read") from error
+        raise VtuneError(f"{path}: {error.strerror}", "give a file that can be read") from error
     except UnicodeDecodeError as error:
-        raise VtuneError(f"{path}: not UTF-8 text (byte {error.start})", "save the profile as UTF-8") from error
-    return parse(source, path)
+        raise VtuneError(f"{path}: not UTF-8 text (byte {error.start})", "save the file as UTF-8") from error
 
 
 def parse(source: str, path: Path | None = None) -> Profile:
     """The profile that `source` (YAML) describes. Raises VtuneError with file and line."""
     where = str(path) if path else "profile"
+    return _File(where, source).profile(_composed(where, source), path)
+
+
+def _composed(where: str, source: str) -> yaml.Node | None:
     try:
-        root = yaml.compose(source, Loader=yaml.SafeLoader)
+        return yaml.compose(source, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         raise _not_yaml(where, error) from error
-    return _File(where, source).profile(root, path)
 
 
 def _not_yaml(where: str, error: yaml.YAMLError) -> VtuneError:
@@ -97,6 +116,8 @@ class _File:
             plain = profile_fields.plain_flag if key == "args" else str
             pairs = self._pairs(child, f"engine.{key}")
             values[key] = MappingProxyType({plain(k): self._at(n, entry, f"engine.{key}.{k}") for k, n in pairs})
+        if "model" not in values and "attach" in values:
+            values["model"] = ""  # whatever is served there
         if "model" not in values:
             raise self._error(
                 node, VtuneError("engine: no model", "add model: a hub id, a path, or bundled:smollm2-135m")

@@ -22,6 +22,12 @@ def check(profile: Profile) -> Profile:
     engine = profile.engine
     if engine.port is not None and engine.port == engine.front_port:
         raise VtuneError(f"engine.front-port: {engine.port} is the engine's own port", "leave engine.port: auto")
+    if engine.attach and (profile.levers or engine.args):
+        key = "levers" if profile.levers else "engine.args"
+        raise VtuneError(
+            f"{key}: the engine at {engine.attach[0]} runs already, and vtune does not own it",
+            f"drop {key}, or engine.attach to start an engine",
+        )
     for flag in engine.args:
         owner = levers.owner(flag)
         if owner and owner.name in profile.levers:

@@ -137,6 +137,14 @@ def literal(words: str) -> Any:
     return word if value is None or value in (float("inf"), float("-inf")) or value != value else value
 
 
+def urls(key: str, value: Any) -> tuple[str, ...]:
+    """One URL or a list; on a command line they are parted by blanks."""
+    given = value.split() if isinstance(value, str) else value
+    if isinstance(given, list) and given and all(isinstance(item, str) and item.strip() for item in given):
+        return tuple(item.strip() for item in given)
+    raise VtuneError(f"{key}: {value!r} is no URL", "write it like [http://127.0.0.1:8000]")
+
+
 ENGINE: dict[str, Reader] = {
     "model": text,
     "python": text,
@@ -148,6 +156,7 @@ ENGINE: dict[str, Reader] = {
     "pin-kv-pool": switch,
     "preload": switch,
     "dev-mode": switch,
+    "attach": urls,
 }
 ENGINE_MAPS: dict[str, Reader] = {"env": env_entry, "args": arg_entry}
 TRAFFIC: dict[str, Reader] = {"recording": text, "pace": text, "speed": number}

@@ -26,6 +26,7 @@ class EngineSettings:
     head_start: bool = True  # start a pending arm in the background
     pin_kv_pool: bool = True  # on a GPU, equal arms get the KV pool that the first of them came to
     preload: bool = False  # keep the weights on the GPU between engines (CUDA, vLLM 0.31)
+    attach: tuple[str, ...] = ()  # URLs of engines that run already: requests go to the first, all are watched
     dev_mode: bool = True  # vLLM's development endpoints (reset, server info), on loopback
 
 

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from tui.metrics.counters import Counters
+from tui.metrics.buckets import Buckets, ttft_buckets
 from tui.metrics.exposition import Exposition
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Scrape:
     t: float
     engines: tuple[EngineSample, ...] = ()
     started_at: float | None = None  # epoch seconds of the server process; tells a restart from a pause
+    ttft_buckets: Buckets = ()  # of all engines together; only where it was asked for (`Scraper`)
 
     @property
     def running(self) -> int | None:
@@ -102,6 +104,8 @@ class Scrape:
         row: dict[str, Any] = {"t": self.t}
         if self.started_at != previous.started_at:
             row["started_at"] = self.started_at
+        if self.ttft_buckets != previous.ttft_buckets:
+            row["ttft_buckets"] = [list(bucket) for bucket in self.ttft_buckets]
         engines: dict[str, Any] = {}
         for sample in self.engines:
             before = previous.engine(sample.engine)
@@ -123,7 +127,9 @@ class Scrape:
             if sample is not None and self.engine(name) is None
         ]
         engines = tuple(sorted([*kept, *new], key=_order))
-        return Scrape(row["t"], engines, row.get("started_at", self.started_at))
+        buckets = row.get("ttft_buckets")
+        kept_buckets = self.ttft_buckets if buckets is None else tuple((le, count) for le, count in buckets)
+        return Scrape(row["t"], engines, row.get("started_at", self.started_at), kept_buckets)
 
 
 def _order(sample: EngineSample) -> tuple[int, str]:
@@ -144,8 +150,15 @@ class Scraper:
     """Asks one server for its metrics. A slow or dead server gives None and a word in `error`."""
 
     def __init__(
-        self, url: str, client: "httpx.AsyncClient", timeout_s: float = 2.0, clock: Callable[[], float] = time.time
+        self,
+        url: str,
+        client: "httpx.AsyncClient",
+        timeout_s: float = 2.0,
+        clock: Callable[[], float] = time.time,
+        buckets: bool = False,
     ) -> None:
+        """With `buckets`, those of TTFT are read too, for traffic that is not ours."""
+        self._buckets = buckets
         self._url = url.rstrip("/") + "/metrics"
         self._client = client
         self._timeout = timeout_s
@@ -168,8 +181,8 @@ class Scraper:
             self.error = "no vLLM metrics there (is --disable-log-stats set?)"
             return None
         self.error = None
-        self.last = scrape
-        return scrape
+        self.last = replace(scrape, ttft_buckets=ttft_buckets(text)) if self._buckets else scrape
+        return self.last
 
     async def _fetch(self) -> str | None:
         import httpx  # here, for whoever only reads a session back does not need its 80 ms

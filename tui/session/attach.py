@@ -1,7 +1,8 @@
 """An engine that vtune does not own, found by its URL."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -47,11 +48,19 @@ async def find(client: "httpx.AsyncClient", url: str) -> Launch:
     return Launch((), {}, "", parts.hostname or "", port, base, str(model), "", {})
 
 
-async def wait(client: "httpx.AsyncClient", url: str, unreachable: Callable[[str, VtuneError], None] | None) -> Launch:
-    """`find`, tried again while nobody answers, each time told to `unreachable`; once where that is None."""
+async def wait(
+    client: "httpx.AsyncClient",
+    url: str,
+    unreachable: Callable[[str, VtuneError], None] | None,
+    also: Sequence[str] = (),
+) -> Launch:
+    """`find`, tried again while nobody answers, each time told to `unreachable`; once where that is None.
+
+    `also` are engines whose metrics are read beside those of `url`, such as those behind a router.
+    """
     while True:
         try:
-            return await find(client, url)
+            return replace(await find(client, url), also=tuple(normalised(other) for other in also))
         except VtuneError as error:
             if unreachable is None or error.code is not Exit.ENGINE:
                 raise
@@ -59,9 +68,16 @@ async def wait(client: "httpx.AsyncClient", url: str, unreachable: Callable[[str
         await asyncio.sleep(RETRY_S)
 
 
-def profile(url: str) -> Profile:
-    """A profile that stands for the engine at `url`; its levers are whatever runs there."""
-    return Profile(name=normalised(url), path=None, source_text="", engine=EngineSettings(model=""))
+def profile(urls: str | Sequence[str], base: Profile | None = None) -> Profile:
+    """A profile that stands for the engines at `urls`; its levers are whatever runs there.
+
+    Traffic and targets are those of `base`.
+    """
+    found = tuple(normalised(url) for url in ([urls] if isinstance(urls, str) else urls))
+    engine = EngineSettings(model="", attach=found)
+    if base is None:
+        return Profile(name=found[0], path=None, source_text="", engine=engine)
+    return Profile(base.name, base.path, base.source_text, engine, traffic=base.traffic, targets=base.targets)
 
 
 def normalised(url: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -101,6 +101,8 @@ class Host:
         self._last = self.number = 1
         self._emit("launch", n=1, state="attached", url=launch.url, model=launch.model, asked={}, start_kind="attached")
         self.applied = await self._read_back(launch, 1)
+        if self.applied.block_size is None and launch.also:  # a router tells nothing of the engines behind it
+            self.applied = await self._read_back(replace(launch, url=launch.also[0]), 1)
         self.launch = launch
 
     def unreachable(self, url: str, error: VtuneError) -> None:
@@ -154,7 +156,9 @@ class Host:
         return arm
 
     async def _read_back(self, launch: Launch, number: int) -> Applied:
-        applied = await read_back.read(launch.url, launch.asked, self._client, launch.model or None)
+        applied = await read_back.read(
+            launch.url, launch.asked, self._client, launch.model or None, launch.expected
+        )
         self._emit("applied", n=number, levers=dict(applied.levers), mismatches=list(applied.mismatches),
                    vllm=applied.vllm, model=applied.model, device=applied.device, block_size=applied.block_size,
                    kv_cache_tokens=applied.kv_cache_tokens, max_model_len=applied.max_model_len,

@@ -170,7 +170,7 @@ class Session:
     async def _start(self, profile: Profile) -> None:
         if self._attach is not None:
             told = self.host.unreachable if self._patient else None
-            await self.host.attach(await attached.wait(self._client, self._attach, told))
+            await self.host.attach(await attached.wait(self._client, self._attach, told, profile.engine.attach[1:]))
         else:
             await self.front.open(profile.engine.front_port)
             await switch(self.host, profile, self._say())

@@ -6,7 +6,8 @@ import time
 import httpx
 
 from tui.metrics import device
-from tui.metrics.scrape import Scrape, Scraper
+from tui.metrics.scrape import Scrape
+from tui.metrics.several import AnyScraper, scraper
 from tui.session.host import Emit, Host
 from tui.session.stall import Stall
 from tui.session.state import State
@@ -24,7 +25,7 @@ class Watch:
         self._emit, self._state, self._client, self._host = emit, state, client, host
         self._task: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
-        self._scraper: Scraper | None = None
+        self._scraper: AnyScraper | None = None
         self._since_whole = 0
         self._last: Scrape | None = None
         self._stall = Stall()
@@ -36,7 +37,8 @@ class Watch:
         self.end()
         assert self._host.launch is not None
         self._stall, self._chunks = Stall(), 0
-        self._scraper = Scraper(self._host.launch.url, self._client)
+        launch = self._host.launch
+        self._scraper = scraper(self._client, (launch.url, *launch.also), buckets=self._host.engine is None)
         self._task = asyncio.create_task(self._loop())
 
     def end(self) -> None:
@@ -46,12 +48,12 @@ class Watch:
 
     async def scrape_now(self, full: bool = False) -> bool:
         """Scrape and tell; True when the engine is idle and nothing moved since the last scrape."""
-        scraper = self._scraper
-        if scraper is None:
+        asked = self._scraper
+        if asked is None:
             return False
         async with self._lock:
-            scrape = await scraper.once()
-            if scraper is not self._scraper:
+            scrape = await asked.once()
+            if asked is not self._scraper:
                 return False
             moved = scrape is not None and (self._last is None or "engines" in scrape.changes(self._last))
             self._look_for_stall(moved)
