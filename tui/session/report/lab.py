@@ -55,8 +55,8 @@ def _band(cold: Mapping[str, Any]) -> str:
 
 
 def _chunked(lab: Mapping[str, Any]) -> list[str]:
-    head = ["chunked prefill", "short TTFT p50", "short TTFT p95", "n", "long completion", f"of {escaped(lab['baseline'])}", "n", "tokens/s",
-            "Pareto"]  # fmt: skip
+    head = ["chunked prefill", "short TTFT p50", "short TTFT p95", "n", "long completion",
+            f"of {escaped(lab['baseline'])}", "n", "tokens/s", "Pareto"]  # fmt: skip
     return [table(head, [_budget(row, lab) for row in lab["table"]], 1)]
 
 
