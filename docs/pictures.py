@@ -1,68 +1,183 @@
-"""Make the pictures of the README from a real session on the real engine: ``.venv/bin/python docs/pictures.py``.
+"""Make the pictures of the README and docs/ from a real session: ``.venv/bin/python docs/pictures.py``.
 
-Runs the demo profile through prefix caching on and off with the first requests of the shipped recording, and
-writes what the screen shows as SVG beside this file.
+Runs vtune in a terminal on the demo profile, through prefix caching off and on with the first requests of the shipped
+recording, and records the second half as `vtune.cast`. The session's journal is kept beside it (`session.jsonl.gz`,
+without the folders of the machine), and the pictures are drawn of moments in it: as SVG, and as PNG where resvg is
+installed (`pip install .[pictures]`). ``--again`` draws them from the kept journal, which is what to do when the
+layout has changed; a test compares.
 """
 
+import argparse
 import asyncio
+import gzip
+import hashlib
+import json
 import re
+import struct
 import sys
 import tempfile
+import zlib
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from tui.app import VtuneApp
-from tui.engine import profile
-from tui.session.late import LateSession
-from tui.session.traffic import traffic_of
+from tui.session import views
+from tui.session.snapshot import Snapshot
+from tui.session.state import State
 
-REQUESTS = 14
-SIZE = (160, 46)
-HERE = Path(__file__).parent
-
-
-async def until(pilot, wanted) -> None:
-    while not wanted(pilot.app._newest):
-        if pilot.app._newest.engine.state in ("failed", "died"):
-            raise SystemExit(str(pilot.app._newest.engine.failure))
-        if not pilot.app.is_running:
-            raise SystemExit("the app has ended")
-        await pilot.pause(0.1)
+REQUESTS = 12
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+JOURNAL = HERE / "session.jsonl.gz"
+CAST = HERE / "vtune.cast"
 
 
-async def picture(pilot, name: str) -> None:
-    await pilot.pause(0.5)
-    # A picture that fetches its font from somewhere is no picture: the reader's own monospace font will do.
-    drawn = re.sub(r',\s*url\("https?://[^"]*"\) format\("[^"]*"\)', "", pilot.app.export_screenshot(title="vtune"))
-    (HERE / f"{name}.svg").write_text(drawn)
-    print(f"{name}.svg", file=sys.stderr)
+def _replaying(state: State) -> bool:
+    run = state.runs.get(2)
+    return run is not None and run.state == "running" and len(run.finished) >= REQUESTS - 3
 
 
-async def main() -> None:
-    demo = profile.load("demo")
-    with tempfile.TemporaryDirectory() as folder:
-        traffic = traffic_of(demo, "rag-handbook", pace="closed:2", limit=REQUESTS)
-        app = VtuneApp(LateSession(demo, traffic, Path(folder) / "session"))
-        async with app.run_test(size=SIZE) as pilot:
-            await until(pilot, lambda s: s.engine.state == "ready")
-            await pilot.press("space")
-            await until(pilot, lambda s: bool(s.pending))
-            await pilot.press("a")
-            await until(pilot, lambda s: s.engine.state == "ready" and not s.pending)
-            await pilot.press("r")
-            await until(pilot, lambda s: len(s.runs) == 1)
-            await pilot.press("space")
-            await until(pilot, lambda s: bool(s.pending))
-            await pilot.press("a")
-            await until(pilot, lambda s: s.engine.state == "ready" and not s.pending)
-            await pilot.press("r")
-            await until(pilot, lambda s: s.run is not None and s.run.ok >= REQUESTS - 3)
-            await picture(pilot, "replaying")
-            await until(pilot, lambda s: len(s.runs) == 2)
-            await picture(pilot, "dashboard")
-            await pilot.press("q")
-            while app.is_running:
-                await pilot.pause(0.1)
+def _ended(state: State) -> bool:
+    return 2 in state.runs and state.runs[2].result is not None
+
+
+PICTURES: dict[str, tuple[Callable[[State], bool], tuple[int, int], tuple[str, ...]]] = {
+    "dashboard": (_ended, (160, 46), ()),
+    "replaying": (_replaying, (160, 46), ()),
+    "small": (_ended, (80, 24), ("1",)),
+    "requests": (_replaying, (80, 24), ("7",)),
+}
+"""name -> (the moment of the session, the terminal's size, keys pressed)"""
+
+
+class Still:
+    """The controls of a session of which one picture is shown."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def subscribe(self, listener: Callable[[Snapshot], None]) -> None:
+        listener(self._snapshot)
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def moment(events: Iterable[dict[str, Any]], wanted: Callable[[State], bool]) -> Snapshot:
+    """The session when it is first as wanted."""
+    header, *rest = events
+    state, seen_at = State(header=header), None
+    for event in rest:
+        state.apply(event)
+        seen_at = event["t"] if event["e"] == "scrape" else seen_at
+        if wanted(state):
+            return views.snapshot(state, Path("session"), event["t"], seen_at)
+    raise SystemExit("the session never came there")
+
+
+def kept() -> list[dict[str, Any]]:
+    with gzip.open(JOURNAL, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+async def drawn(name: str, events: list[dict[str, Any]]) -> str:
+    """The picture as SVG. A picture that fetches its font from somewhere is none: the reader's own will do."""
+    wanted, size, keys = PICTURES[name]
+    app = VtuneApp(Still(moment(events, wanted)))  # type: ignore[arg-type]
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        await pilot.press(*keys)
+        await pilot.pause(0.2)
+        svg = app.export_screenshot(title="vtune")
+    svg = re.sub(r',\s*url\("https?://[^"]*"\) format\("[^"]*"\)', "", svg)
+    return re.sub(r"terminal-\d+-", f"{name}-", svg)
+
+
+def write(name: str, svg: str) -> None:
+    path = HERE / f"{name}.svg"
+    path.write_text(svg)
+    print(path.name, file=sys.stderr)
+    try:
+        import resvg_py
+    except ImportError:
+        print(f"{name}.png is left as it was: resvg is not installed", file=sys.stderr)
+        return
+    mono = svg.replace("Fira Code", "DejaVu Sans Mono")
+    png = bytes(resvg_py.svg_to_bytes(svg_string=mono, font_dirs=["/usr/share/fonts"]))
+    path.with_suffix(".png").write_bytes(labelled(png, hashlib.sha256(svg.encode()).hexdigest()))
+
+
+def labelled(png: bytes, source: str) -> bytes:
+    """`png` with a text chunk that says of which SVG it is."""
+    text = b"Source\0" + source.encode()
+    chunk = struct.pack(">I", len(text)) + b"tEXt" + text + struct.pack(">I", zlib.crc32(b"tEXt" + text))
+    at = 8 + 25  # the signature and IHDR
+    return png[:at] + chunk + png[at:]
+
+
+def disguised(text: str) -> str:
+    """Without the folders of this machine; as long as before, for a terminal's lines are counted."""
+    for place in sorted({str(ROOT), str(ROOT.parent), str(Path.home()), tempfile.gettempdir()}, key=len, reverse=True):
+        if len(place) > 1:
+            text = text.replace(place, "/" + ("home/ada/vtune/" * 9)[: len(place) - 1])
+    return text
+
+
+def session(folder: Path) -> None:
+    """The real thing, about two minutes."""
+    from cast import Cast
+
+    def serves(caching: str) -> Callable[[State], bool]:
+        def wanted(state: State) -> bool:
+            engine = state.engine
+            return engine is not None and engine.state == "ready" and engine.asked.get("prefix-caching") == caching
+
+        return wanted
+
+    cast = Cast(folder, "demo", "--pace", "closed:2", "--limit", str(REQUESTS))
+    try:
+        cast.told(serves("on"))
+        cast.press(" ")
+        cast.told(lambda state: bool(state.pending))
+        cast.press("a")
+        cast.told(serves("off"))
+        cast.press("r")
+        cast.told(lambda state: 1 in state.runs and state.runs[1].result is not None)
+        cast.record()
+        cast.press(" ")
+        cast.told(lambda state: bool(state.pending))
+        cast.press("a")
+        cast.told(serves("on"))
+        cast.press("r")
+        cast.told(_ended)
+        cast.wait_for(3.0)
+        events = cast.events
+        cast.events = []
+        cast.press("q")
+        cast.wait()
+        cast.events = events
+        cast.write(CAST, disguised)
+    finally:
+        if cast.process.poll() is None:
+            cast.process.terminate()
+            cast.process.wait()
+        cast.close()
+    with gzip.GzipFile(JOURNAL, "wb", mtime=0) as file:
+        file.write(disguised((folder / "journal.jsonl").read_text()).encode())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
+    parser.add_argument("--again", action="store_true", help="from the kept session, without an engine")
+    if not parser.parse_args().again:
+        with tempfile.TemporaryDirectory(prefix="vtune-") as folder:
+            session(Path(folder) / "session")
+    events = kept()
+    for name in PICTURES:
+        write(name, asyncio.run(drawn(name, events)))
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()
