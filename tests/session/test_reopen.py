@@ -163,7 +163,7 @@ async def test_it_starts_and_changes_nothing_and_says_why(folder):
     try:
         for act in (player.apply, player.replay, player.cancel_replay, player.restart, player.end_engine,
                     player.stop_recording, lambda: player.record(0), lambda: player.use_recording("x")):  # fmt: skip
-            with pytest.raises(VtuneError, match="kept session of 2026-09-21 12:00"):
+            with pytest.raises(VtuneError, match="this is a kept session"):
                 await act()
         for act in (player.undo, lambda: player.set_lever("kv-dtype", "fp8")):
             with pytest.raises(VtuneError, match="opened to read"):

@@ -1,4 +1,4 @@
-"""The figures beside a report: the same bytes each time, whole XML whatever a label says, and text for who can't see."""
+"""The figures beside a report: the same bytes each time, whole XML whatever a label says, told in words as well."""
 
 import os
 import re

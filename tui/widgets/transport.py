@@ -64,9 +64,10 @@ class Transport(Widget):
         if width <= 0 or height <= 0:
             return Content("")
         if height == 1:
+            badge = _badge(self._position, short=True)
             if self._said is not None:
-                return _words(self._said).truncate(width, ellipsis=True)
-            return self._timeline(0, _badge(self._position, short=True), width)
+                return Content.assemble(badge, " ", _words(self._said)).truncate(width, ellipsis=True)
+            return self._timeline(0, badge, width)
         first = _headline(self._position, self._said, width)
         return Drawing([first, self._timeline(1, Content(""), width)])
 

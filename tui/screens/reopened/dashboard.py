@@ -8,14 +8,14 @@ from tui.errors import VtuneError
 from tui.screens.dashboard import Dashboard
 from tui.screens.reopened.place import PlaceScreen
 from tui.session.reopen import Player
-from tui.session.snapshot import Notice, Snapshot
+from tui.session.snapshot import Notice, RunView, Snapshot
 from tui.widgets.lever_list import LeverList
 from tui.widgets.transport import Transport
 
 # What a key of the dashboard would do; every name that is not here, and reads nothing, is refused as well.
 _ACTS = {
     "replay": "replay", "apply": "apply a change", "cancel": "end a replay", "restart": "start an engine",
-    "end_engine": "end an engine", "record": "record", "choose_recording": "choose another recording",
+    "end_engine": "end an engine", "record": "record", "choose_recording": "change the recording",
 }  # fmt: skip
 _READS = ("start", "export")
 _USEFUL = {"baseline", "export", "maximise", "copy", "log", "help", "quit", "palette"}
@@ -66,6 +66,9 @@ class ReopenedDashboard(Dashboard):
 
     def say(self, notice: Notice) -> None:
         self.query_one(Transport).say(notice)
+
+    def _tell_run(self, run: RunView) -> None:
+        """A run that comes into sight by seeking is no news."""
 
     # Keys
 

@@ -191,8 +191,7 @@ class Player:
     # -- what a kept session can't do ------------------------------------------------
 
     def refusal(self, action: str) -> VtuneError:
-        when = f" of {self._position.created}" if self._position.created else ""
-        return VtuneError(f"can't {action}: this is a kept session{when}, opened to read", "plain `vtune` starts one")
+        return VtuneError(f"can't {action}: this is a kept session, opened to read", "plain `vtune` starts one")
 
     def set_lever(self, name: str, value: str) -> None:
         raise self.refusal("change a lever")
@@ -219,7 +218,7 @@ class Player:
         raise self.refusal("end an engine")
 
     async def use_recording(self, ref: str) -> None:
-        raise self.refusal("choose another recording")
+        raise self.refusal("change the recording")
 
     async def record(self, port: int) -> None:
         raise self.refusal("record")
