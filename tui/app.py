@@ -12,10 +12,13 @@ from textual.binding import Binding
 from textual.screen import Screen
 
 from tui.errors import Exit, VtuneError
+from tui.screens import keymap
 from tui.screens.dashboard import Dashboard
+from tui.screens.pace import Pace
 from tui.session.controls import Controls
 from tui.session.snapshot import EMPTY, Notice, Snapshot
-from tui.widgets import look, plot
+from tui.widgets import key_names, look, plot
+from tui.widgets.hint import Hint
 
 _ENDING_SIGNALS = (signal.SIGHUP, signal.SIGTERM)
 
@@ -29,9 +32,9 @@ class VtuneApp(App[None]):
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
     BINDINGS = [
-        Binding("l", "log", "log", id="log", tooltip="follow the engine's log"),
-        Binding("question_mark", "help", "help", id="help", tooltip="keys, and what each panel tells"),
-        Binding("q", "leave", "quit", id="quit", tooltip="end the engine and leave; asks while a replay runs"),
+        Binding("l", "log", "log", id="log", tooltip="follow, search and filter the engine's log"),
+        Binding("question_mark", "help", "help", id="help", tooltip="where you are: what it tells, and its keys"),
+        Binding("q", "leave", "quit", id="quit", tooltip="end the engine and leave; asks while something runs"),
         Binding(
             "ctrl+p",
             "command_palette",
@@ -45,18 +48,25 @@ class VtuneApp(App[None]):
             "ctrl+z", "suspend_process", "suspend", show=False, id="suspend", tooltip="back to the shell; fg returns"
         ),
         Binding("ctrl+q", "leave", "quit", show=False, priority=True),
-        Binding("ctrl+c", "interrupt", "quit", show=False, priority=True, id="interrupt"),
+        Binding("ctrl+c", "interrupt", "quit", show=False, priority=True, id="interrupt",
+                tooltip="copy what is selected, else end the engine and leave without asking"),
     ]
 
-    def __init__(self, controls: Controls) -> None:
+    def __init__(self, controls: Controls, hint: bool = False) -> None:
+        """`hint`: show the line for the first start, if it was not seen yet. Raises VtuneError for bad keys.yaml."""
         super().__init__()
         self._controls = controls
+        self._hint = hint
+        mapped = keymap.load()
+        self.set_keymap(mapped)
+        key_names.use(keymap.names(mapped))
         self._newest: Snapshot = EMPTY
+        self._pace = Pace()
         self._drawing = False
         self._leaving = False
-        for theme in (look.DARK, look.LIGHT):
+        for theme in (look.DARK, look.LIGHT, look.SIXTEEN):
             self.register_theme(theme)
-        self.theme = look.DARK.name
+        self.theme = look.fitting(self.console.color_system)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return look.role_defaults(self.current_theme)
@@ -79,6 +89,8 @@ class VtuneApp(App[None]):
 
     def _begin(self) -> None:
         """What can wait for the first paint."""
+        if self._hint:
+            self.dashboard.query_one(Hint).begin()
         self.run_worker(plot.load, name="plots", thread=True)
         self.dashboard.action_hands("start")
 
@@ -92,7 +104,7 @@ class VtuneApp(App[None]):
     def _arrive(self, snapshot: Snapshot) -> None:
         """Keep the newest; when drawing takes longer than a tick, the ones between are never drawn."""
         self._newest = snapshot
-        if not self._drawing and self.is_running:
+        if not self._drawing and self.is_running and self._pace.due(snapshot):
             self._drawing = True
             self.call_later(self._draw)
 
@@ -109,9 +121,10 @@ class VtuneApp(App[None]):
         from tui.screens.commands import commands
 
         yield from commands(self.dashboard, self._newest)
-        yield SystemCommand("log: show", "Follow the engine's log", self.action_log)
+        yield SystemCommand("log: show", "Follow, search and filter the engine's log", self.action_log)
         yield SystemCommand("theme: change", "Choose the colours", self.action_change_theme)
-        yield SystemCommand("help: show", "Keys, and what each panel tells", self.action_help)
+        yield SystemCommand("help: show", "Where you are: what it tells, and its keys", self.action_help)
+        yield SystemCommand("vtune: suspend", "Back to the shell; fg returns", self.action_suspend_process)
         yield SystemCommand("vtune: quit", "End the engine and leave", self.action_leave)
 
     def action_command_palette(self) -> None:
@@ -128,11 +141,11 @@ class VtuneApp(App[None]):
         self.call_after_refresh(screen.show, self._newest)
 
     def action_help(self) -> None:
-        from tui.screens.help import HelpScreen
+        from tui.screens.help import HelpScreen, here
         from tui.widgets.lever_list import LeverList
 
         bindings = [*LeverList.BINDINGS, *Dashboard.BINDINGS, *self.BINDINGS]
-        self.push_screen(HelpScreen(binding for binding in bindings if isinstance(binding, Binding)))
+        self.push_screen(HelpScreen((one for one in bindings if isinstance(one, Binding)), here(self.screen)))
 
     def action_leave(self) -> None:
         self.run_worker(self._ask_and_leave(), name="leave", group="leave", exclusive=True)
@@ -145,12 +158,13 @@ class VtuneApp(App[None]):
             self.run_worker(self._leave(0), name="leave", group="leave")
 
     async def _ask_and_leave(self) -> None:
-        if self._newest.run is not None and not self._leaving:
+        running = self._newest.run is not None
+        if (running or self._newest.recorder is not None) and not self._leaving:
             from tui.screens.confirm import Answer, Confirm
 
             question = Confirm(
-                "A replay is running. Leave and end it?",
-                Answer("y", "leave: end replay and engine", "leave"),
+                f"{'A replay' if running else 'The recorder'} is running. Leave and end it?",
+                Answer("y", f"leave: end {'replay' if running else 'recorder'} and engine", "leave"),
                 Answer("s", "stay", "stay"),
             )
             if await self.push_screen_wait(question) != "leave":

@@ -84,21 +84,29 @@ def find(kind: str, ref: str, suffixes: tuple[str, ...]) -> Path:
     given = Path(ref).expanduser()
     if given.is_file():
         return given
-    own = (config() if kind == "profiles" else data()) / kind
     if given.name == ref:
-        for folder in (own, bundled(kind)):
+        for folder in _folders(kind):
             for suffix in ("", *suffixes):
                 candidate = folder / f"{ref}{suffix}"
                 if candidate.is_file():
                     return candidate
-    names = sorted(
-        {
-            p.name[: -len(s)]
-            for folder in (own, bundled(kind))
-            if folder.is_dir()
-            for s in suffixes
-            for p in folder.glob(f"*{s}")
-        }
-    )
+    known = names(kind, suffixes)
     thing = kind.rstrip("s")
-    raise VtuneError(f"no {thing} {ref!r}", f"give a file, or one of: {', '.join(names) or 'none found'}")
+    raise VtuneError(f"no {thing} {ref!r}", f"give a file, or one of: {', '.join(known) or 'none found'}")
+
+
+def names(kind: str, suffixes: tuple[str, ...]) -> list[str]:
+    """The bare names of what there is of `kind`: the user's own and what ships with vtune."""
+    found = {
+        path.name[: -len(suffix)]
+        for folder in _folders(kind)
+        if folder.is_dir()
+        for suffix in suffixes
+        for path in folder.glob(f"*{suffix}")
+    }
+    return sorted(found)
+
+
+def _folders(kind: str) -> tuple[Path, Path]:
+    """Where `kind` is looked up by name, in this order."""
+    return (config() if kind == "profiles" else data()) / kind, bundled(kind)

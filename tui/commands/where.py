@@ -15,6 +15,7 @@ def run(args: argparse.Namespace) -> int:
         "sessions": paths.sessions(),
         "state": paths.state(),
         "cache": paths.cache(),
+        "own keys": paths.config() / "keys.yaml",
         "own profiles": paths.config() / "profiles",
         "own recordings": paths.data() / "recordings",
         "shipped profiles": paths.bundled("profiles"),

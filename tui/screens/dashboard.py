@@ -7,68 +7,38 @@ from textual.containers import Container, Horizontal, Vertical
 from textual.screen import Screen
 from textual.widget import Widget
 
+from tui.screens.actions import BINDINGS, useful
 from tui.screens.hands import Hands
 from tui.screens.layout import AREAS, PANELS, Stage, arrange
 from tui.session.controls import Controls
-from tui.session.snapshot import EMPTY, Notice, Snapshot
+from tui.session.snapshot import EMPTY, Notice, RunView, Snapshot
 from tui.widgets.acceptance import Acceptance
+from tui.widgets.areas import Areas
 from tui.widgets.engine_state import BROKEN
 from tui.widgets.failure import FailureView
 from tui.widgets.header import Header
+from tui.widgets.hint import Hint
+from tui.widgets.key_names import key
 from tui.widgets.keys import Keys
 from tui.widgets.kv import KvCache
 from tui.widgets.lever_list import LeverList
 from tui.widgets.levers import Levers
 from tui.widgets.notice import NoticeLine
 from tui.widgets.numbers import Numbers
+from tui.widgets.plain import plain
 from tui.widgets.prefix import PrefixHits
+from tui.widgets.recorder_line import RecorderLine
 from tui.widgets.requests import Requests
 from tui.widgets.runs import Runs
 from tui.widgets.startup import Startup
 from tui.widgets.ttft import Ttft
-
-_KEYS = {
-    "ttft": "TTFT",
-    "kv": "KV cache",
-    "prefix": "prefix hits",
-    "acceptance": "acceptance",
-    "levers": "levers",
-    "runs": "runs",
-    "requests": "requests",
-}
 
 
 class Dashboard(Screen[None]):
     """Draws the snapshot it is shown, and hands keys to `Hands`."""
 
     AUTO_FOCUS = ""
-    BINDINGS = [
-        Binding("r", "hands('replay')", "replay", id="replay", tooltip="replay the recording on the running engine"),
-        Binding("a", "hands('apply')", "apply", id="apply", tooltip="restart the engine with the pending levers"),
-        Binding("u", "undo", "undo", id="undo", tooltip="drop every pending change"),
-        Binding("x", "hands('cancel')", "end replay", id="cancel", tooltip="end the running replay"),
-        Binding(
-            "b", "baseline", "baseline", id="baseline", tooltip="compare the other runs to the run under the cursor"
-        ),
-        Binding("e", "hands('export')", "export", id="export", tooltip="write the report of this session"),
-        Binding("p", "pause", "pause", id="pause", tooltip="stop drawing; nothing else stops"),
-        Binding("m", "maximise", "maximise", id="maximise", tooltip="show the area in hand alone, or all again"),
-        Binding("R", "hands('restart')", "restart", id="restart", show=False, tooltip="start the engine again"),
-        *(
-            Binding(
-                str(number),
-                f"area('{name}')",
-                _KEYS[name],
-                show=False,
-                id=f"area.{name}",
-                tooltip=f"go to {_KEYS[name]}",
-            )
-            for number, name in enumerate(AREAS, 1)
-        ),
-        Binding("tab", "next(1)", "next area", show=False, id="next", tooltip="go to the next area"),
-        Binding("shift+tab", "next(-1)", "previous area", show=False, id="previous", tooltip="go to the area before"),
-        Binding("escape", "back", "back", show=False, id="back", tooltip="hide the notice, or show all areas again"),
-    ]
+    BINDINGS = BINDINGS
 
     def __init__(self, controls: Controls) -> None:
         super().__init__()
@@ -90,14 +60,17 @@ class Dashboard(Screen[None]):
         panels = Ttft(id="ttft"), KvCache(id="kv"), PrefixHits(id="prefix"), Acceptance(id="acceptance")
         startup, failure = Startup(id="startup"), FailureView(id="failure")
         runs, notice = Runs(id="runs"), NoticeLine(id="notice")
-        self._parts = (header, levers, *panels, startup, failure, numbers, requests, runs, notice)
+        self._lines = Hint(id="hint"), RecorderLine(id="recorder"), notice  # each shows itself when it has something
+        self._parts = (header, levers, *panels, startup, failure, numbers, requests, runs)
         yield header
+        yield Areas(id="areas")
         with Horizontal(id="middle"):
             yield levers
             with Vertical(id="centre"):
+                yield numbers
                 yield Container(*panels, id="panels")
-                yield from (startup, failure, numbers, requests)
-        yield from (runs, notice)
+                yield from (startup, failure, requests)
+        yield from (runs, *self._lines)
         yield Keys(id="keys")
 
     def on_mount(self) -> None:
@@ -117,6 +90,8 @@ class Dashboard(Screen[None]):
             self.refresh_bindings()
         if self._paused or not self._begun:
             return
+        if len(before.runs) < len(snapshot.runs):
+            self._tell_run(snapshot.runs[-1])
         if before.engine.state != snapshot.engine.state:
             self._tell_stage()
         elif (before.run is None) != (snapshot.run is None):
@@ -128,11 +103,24 @@ class Dashboard(Screen[None]):
         for part in self._parts:
             if part.display:
                 part.show(self._snapshot)
+        for line in self._lines:
+            line.show(self._snapshot)
+
+    def _tell_run(self, run: RunView) -> None:
+        """What a run came to, where its row is not on screen."""
+        if not self.query_one(Runs).display:
+            label = plain(run.label, 60)
+            self.hands.tell("info", f"run {run.number}, {label}, ended", run.verdict or f"{key('area.runs')} shows it")
 
     def say(self, notice: Notice) -> None:
         self.query_one(NoticeLine).say(notice, self._snapshot)
 
     # Layout
+
+    @property
+    def place(self) -> str:
+        """Where the person is, for the help: an area, or the view of a start or a failure."""
+        return self._area if self._stage == "panels" or self._area not in PANELS else self._stage
 
     @property
     def _stage(self) -> Stage:
@@ -157,8 +145,10 @@ class Dashboard(Screen[None]):
             self.set_class(layout.size == name, name)
         self.set_class(layout.one, "-one")
         self.set_class(self.size.height < 16, "-low")
+        self.set_class(self.size.height >= 50, "-tall")
         self.set_class(layout.two_line_header, "-two-lines")
-        for name in ("middle", "centre", "panels", "startup", "failure", "numbers", *AREAS):
+        self.query_one(Areas).mark(self._area)
+        for name in ("areas", "middle", "centre", "panels", "startup", "failure", "numbers", *AREAS):
             self.query_one(f"#{name}").display = name in layout.shown
         self._draw()
 
@@ -174,19 +164,25 @@ class Dashboard(Screen[None]):
 
     # Keys
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys that would do nothing now are not offered."""
-        if action == "undo" or (action == "hands" and parameters == ("apply",)):
-            return self.hands.pending
-        if action == "hands" and parameters == ("cancel",):
-            return self._snapshot.run is not None
-        return bool(self._snapshot.runs) if action == "baseline" else True
+    def offers(self, binding: Binding) -> bool:
+        """Whether the bottom line names this key now; pressed, it says what it can't do."""
+        return useful(binding.id or "", self._snapshot, self.hands.pending)
 
     def action_hands(self, name: str) -> None:
         self.run_worker(getattr(self.hands, name)(), name=name, group="hands")
 
     def action_undo(self) -> None:
         self.hands.undo()
+
+    def action_drop(self) -> None:
+        self.hands.drop()
+
+    def action_copy(self) -> None:
+        run = self.query_one(Runs).selected
+        self.run_worker(self.hands.copy(self._area, run), name="copy", group="hands")
+
+    def action_copy_command(self) -> None:
+        self.hands.copy_command()
 
     def action_baseline(self) -> None:
         run = self.query_one(Runs).selected
@@ -218,14 +214,26 @@ class Dashboard(Screen[None]):
     def action_back(self) -> None:
         if self._maximised:
             self.action_maximise()
-        else:
+        elif not self.query_one(Hint).dismiss():
             self.query_one(NoticeLine).dismiss()
+
+    def on_click(self, event: events.Click) -> None:
+        """A second click on an area shows it alone, or all again; on a lever it is another toggle."""
+        if event.chain != 2 or event.widget is None or isinstance(event.widget, LeverList):
+            return
+        for node in event.widget.ancestors_with_self:
+            if isinstance(node, Widget) and node.id in AREAS:
+                self._area = node.id
+                self.action_maximise()
 
     @on(LeverList.Set)
     def _set_lever(self, event: LeverList.Set) -> None:
         self.hands.set_lever(event.name, event.value)
 
 
-def _offers(snapshot: Snapshot) -> tuple[bool, bool, bool]:
+def _offers(snapshot: Snapshot) -> tuple[object, ...]:
     """What decides which keys are offered."""
-    return bool(snapshot.pending), snapshot.run is not None, bool(snapshot.runs)
+    return (
+        bool(snapshot.pending), snapshot.run is not None, bool(snapshot.runs), snapshot.engine.state,
+        snapshot.recorder is not None, bool(snapshot.engine.argv),
+    )  # fmt: skip

@@ -6,10 +6,20 @@ from typing import Literal
 
 from textual.app import App
 
+from tui import paths
 from tui.errors import VtuneError
+from tui.screens import copying
+from tui.screens.choose import Choice, Choose
 from tui.screens.confirm import Answer, Confirm
+from tui.screens.prompt import Prompt
 from tui.session.controls import Controls
-from tui.session.snapshot import Notice, Snapshot
+from tui.session.snapshot import Notice, RunView, Snapshot
+from tui.traffic.recorder.spec import DEFAULT_LISTEN
+from tui.traffic.recording import SUFFIXES
+from tui.widgets.key_names import key
+
+_SHOWN = 60
+"""Characters up to which a copied text is shown."""
 
 Say = Callable[[Notice], None]
 
@@ -23,6 +33,7 @@ class Hands:
         self._snapshot = snapshot
         self._say = say
         self._touched: Snapshot | None = None  # the snapshot on which a lever was set last
+        self._before: list[tuple[str, str]] = []  # lever, the value before each change that may be taken back
 
     @property
     def pending(self) -> bool:
@@ -36,7 +47,8 @@ class Hands:
     async def apply(self) -> None:
         snapshot = self._snapshot()
         if not self.pending:
-            self.tell("info", "no lever is changed", "space or enter on a lever changes it")
+            keys = f"{key('lever.toggle')} or {key('lever.edit')}"
+            self.tell("info", "no lever is changed", f"{keys} on a lever changes it")
             return
         running: Literal["drain", "cancel"] = "drain"
         if snapshot.run is not None:
@@ -54,7 +66,7 @@ class Hands:
 
     async def cancel(self) -> None:
         if self._snapshot().run is None:
-            self.tell("info", "no replay is running", "r starts one")
+            self.tell("info", "no replay is running", f"{key('replay')} starts one")
             return
         answer = await self._app.push_screen_wait(Confirm("End the running replay?", *_ENDINGS))
         if answer in ("drain", "cancel"):
@@ -84,21 +96,107 @@ class Hands:
             path = await self._controls.export()
             self.tell("info", f"report written: {path}")
 
+    async def end_engine(self) -> None:
+        running = " A replay is running: it ends too." if self._snapshot().run is not None else ""
+        question = Confirm(
+            f"End the engine?{running}", Answer("y", "end the engine", "end"), Answer("s", "stay", "stay")
+        )
+        if await self._app.push_screen_wait(question) == "end":
+            with self._refusals():
+                await self._controls.end_engine()
+
+    async def choose_recording(self) -> None:
+        now = self._snapshot().recording
+        names = paths.names("recordings", SUFFIXES)
+        if not names:
+            self.tell("info", "no recording found", f"{key('record')} records one")
+            return
+        choices = [Choice(name, "replayed next" if name == now else "", name) for name in names]
+        at = names.index(now) if now in names else 0
+        if (choice := await self._app.push_screen_wait(Choose("Recording to replay", choices, at))) is not None:
+            await self.use_recording(choice.value)
+
+    async def use_recording(self, name: str) -> None:
+        with self._refusals():
+            await self._controls.use_recording(name)
+            self.tell("info", f"the next replay sends {name}")
+
+    async def record(self) -> None:
+        """Start the recorder on a port that is asked for, or stop it."""
+        recorder = self._snapshot().recorder
+        if recorder is None:
+            tells = "Clients that send their calls there are answered by the engine, and recorded. 0: any free port."
+            prompt = Prompt("Record on which port of 127.0.0.1?", tells, str(DEFAULT_LISTEN[1]), _port_fault)
+            if (port := await self._app.push_screen_wait(prompt)) is not None:
+                with self._refusals():
+                    await self._controls.record(int(port))
+            return
+        question = Confirm(
+            f"Stop the recorder? {recorder.kept} calls are kept; its address answers nobody then.",
+            Answer("y", "stop, and replay what was recorded next", "stop"),
+            Answer("g", "go on recording", "stay"),
+        )
+        if await self._app.push_screen_wait(question) == "stop":
+            with self._refusals():
+                await self._controls.stop_recording()
+
     def set_lever(self, name: str, value: str) -> None:
+        before = next((one.pending or one.asked for one in self._snapshot().levers if one.name == name), None)
         with self._refusals():
             self._controls.set_lever(name, value)
             self._touched = self._snapshot()
+            if before is not None and before != value:
+                self._before.append((name, before))
 
     def undo(self) -> None:
+        """Take back the last change that is not applied; where it is not known which was the last, all of them."""
         if not self.pending:
-            self.tell("info", "nothing to undo")
+            self._before.clear()
+            self.tell("info", "no change to undo", "applied levers are changed back like any other")
+            return
+        waiting = {lever.name for lever in self._snapshot().pending}
+        if self._before and self._touched is self._snapshot():
+            waiting.add(self._before[-1][0])
+        while self._before and waiting:
+            name, value = self._before.pop()
+            if name in waiting:
+                with self._refusals():
+                    self._controls.set_lever(name, value)
+                return
+        self.drop()
+
+    def drop(self) -> None:
+        self._before.clear()
+        if not self.pending:
+            self.tell("info", "no change to drop")
             return
         with self._refusals():
             self._controls.undo()
 
+    async def copy(self, area: str, run: RunView | None) -> None:
+        """Let a number of `area` be chosen, and copy it; `run` is the one under the cursor."""
+        choices = copying.choices(self._snapshot(), area, run)
+        if not choices:
+            self.tell("info", "nothing to copy yet")
+            return
+        if (choice := await self._app.push_screen_wait(Choose("Copy", choices))) is not None:
+            self._copied(choice.words, choice.value)
+
+    def copy_command(self) -> None:
+        if line := copying.command_line(self._snapshot()):
+            self._copied("the engine's command line", line)
+        else:
+            self.tell("info", "no command line to copy", "vtune did not start this engine")
+
+    def _copied(self, name: str, value: str) -> None:
+        self._app.copy_to_clipboard(value)
+        shown = value if len(value) <= _SHOWN else f"{len(value)} characters"
+        # OSC 52 has no answer: whether the terminal took it can't be known.
+        self.tell("info", f"copied {name}: {shown}", "if nothing pastes, let your terminal take OSC 52")
+
     def baseline(self, number: int | None) -> None:
         if number is None:
-            self.tell("info", "no run to compare to yet", "r replays the recording")
+            self.tell("info", "no run to compare to yet", f"{key('replay')} replays the recording")
             return
         with self._refusals():
             self._controls.set_baseline(number)
@@ -113,6 +211,11 @@ class Hands:
             yield
         except VtuneError as refusal:
             self.tell("error", refusal.what, refusal.mend)
+
+
+def _port_fault(line: str) -> str | None:
+    sound = line.isascii() and line.isdigit() and int(line) <= 65_535
+    return None if sound else "a port is a number from 1 to 65535; 0 takes a free one"
 
 
 _ENDINGS = (

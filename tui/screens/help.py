@@ -1,35 +1,43 @@
-"""Keys, what each panel tells, and the glyphs; built from what the widgets declare."""
+"""Help for where you are: what it tells and its keys first, then all keys, areas and glyphs; built from the widgets."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 
 from tui.widgets.acceptance import Acceptance
+from tui.widgets.failure import FailureView
 from tui.widgets.kv import KvCache
 from tui.widgets.lever_list import LeverList
 from tui.widgets.lines import Lines
+from tui.widgets.log_view import LogView
 from tui.widgets.look import GLYPHS
 from tui.widgets.numbers import Numbers
 from tui.widgets.panel import words
 from tui.widgets.prefix import PrefixHits
 from tui.widgets.requests import Requests
 from tui.widgets.runs import Runs
+from tui.widgets.startup import Startup
 from tui.widgets.ttft import Ttft
 
-_TELLS = (
-    ("1 TTFT", Ttft.TELLS),
-    ("2 KV cache", KvCache.TELLS),
-    ("3 Prefix hits", PrefixHits.TELLS),
-    ("4 Acceptance", Acceptance.TELLS),
-    ("5 Levers", LeverList.TELLS),
-    ("6 Runs", Runs.TELLS),
-    ("7 Requests", Requests.TELLS),
-    ("Numbers", Numbers.TELLS),
-)
+TELLS = {
+    "ttft": ("1 TTFT", Ttft.TELLS),
+    "kv": ("2 KV cache", KvCache.TELLS),
+    "prefix": ("3 Prefix hits", PrefixHits.TELLS),
+    "acceptance": ("4 Acceptance", Acceptance.TELLS),
+    "levers": ("5 Levers", LeverList.TELLS),
+    "runs": ("6 Runs", Runs.TELLS),
+    "requests": ("7 Requests", Requests.TELLS),
+    "numbers": ("Now", Numbers.TELLS),
+}
+_ELSEWHERE = {
+    "log": ("Engine log", LogView.TELLS),
+    "startup": ("Engine coming up", Startup.TELLS),
+    "failure": ("Engine failed", FailureView.TELLS),
+}
 _CLASSES = {
     "cold": "no prompt token was cached",
     "partial": "under half of the prompt was cached",
@@ -42,23 +50,47 @@ _MARKS = (
     ("┊", "a lever changed here"),
     ("≠", "the engine runs something else than was asked"),
 )
+_MOUSE = (
+    ("click", "go to an area; switch a lever; choose a run; press a key of the bottom line"),
+    ("twice", "show an area alone, or all again"),
+    ("wheel", "scroll; on the levers, move the cursor"),
+)
+_COPYING = "Copying goes through the terminal (OSC 52). In tmux it needs: set -s set-clipboard on"
 _FIRST = 17
+
+_KEYS_OF = {"levers": "lever.", "log": "log."}
+"""Where a place has keys of its own: how their names begin."""
+_ALSO = {
+    "ttft": ("baseline", "copy", "maximise"), "kv": ("copy", "maximise"), "prefix": ("copy", "maximise"),
+    "acceptance": ("copy", "maximise"), "levers": ("apply", "undo", "drop", "copy"),
+    "runs": ("baseline", "copy", "export"), "requests": ("replay", "cancel", "maximise"),
+    "startup": ("log", "end-engine", "copy-command"), "failure": ("restart", "undo", "log", "copy-command"),
+}  # fmt: skip
+
+
+def here(screen: Screen[object]) -> str:
+    """The place that the person is in: an area, the log, a start or a failure."""
+    return str(getattr(screen, "place", ""))
 
 
 class HelpScreen(ModalScreen[None]):
     """Closed by the keys that opened it, too."""
 
-    BINDINGS = [Binding("escape,question_mark,q", "dismiss", "back", id="help.back", tooltip="back to the dashboard")]
+    BINDINGS = [
+        Binding("escape,question_mark,q", "dismiss", "back", id="help.back", tooltip="back to where you were")
+    ]
 
-    def __init__(self, bindings: Iterable[Binding]) -> None:
+    def __init__(self, bindings: Iterable[Binding], place: str = "") -> None:
         super().__init__()
         self._offered = [binding for binding in bindings if binding.tooltip]
+        self._place = place
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help-box") as box:
-            box.border_title = "Help"
+            name, _ = {**TELLS, **_ELSEWHERE}.get(self._place, ("", ""))
+            box.border_title = f"Help · {name}" if name else "Help"
             box.border_subtitle = "escape closes"
-            yield HelpText(self._offered)
+            yield HelpText(self._offered, self._place)
 
     def on_mount(self) -> None:
         self.query_one("#help-box").focus()
@@ -67,24 +99,50 @@ class HelpScreen(ModalScreen[None]):
 class HelpText(Lines):
     """Two columns, the second wrapped beside the first."""
 
-    def __init__(self, bindings: list[Binding]) -> None:
+    def __init__(self, bindings: list[Binding], place: str) -> None:
         super().__init__()
-        self._offered = bindings
+        self._offered, self._place = bindings, place
 
     def lines(self, width: int) -> list[Content]:
-        rows = [words(("Keys", "bold"))]
-        for binding in self._offered:
-            keys = " ".join(self.app.get_key_display(Binding(key, "", "")) for key in binding.key.split(","))
-            rows += _row(words((keys, "bold $primary")), binding.tooltip, width)
+        rows = self._here(width)
+        rows.append(words(("All keys" if rows else "Keys", "bold")))
+        rows += [row for binding in self._offered for row in self._key(binding, width)]
         rows += [Content(""), words(("What each area tells", "bold"))]
-        for name, tells in _TELLS:
+        for name, tells in TELLS.values():
             rows += _row(words((name, "bold")), tells, width)
         rows += [Content(""), words(("Glyphs", "bold"))]
         for reuse, meaning in _CLASSES.items():
             rows += _row(words((f"{GLYPHS[reuse]} {reuse}", f"${reuse}")), meaning, width)
         for glyphs, meaning in _MARKS:
             rows += _row(words((glyphs, "bold")), meaning, width)
-        return rows
+        rows += [Content(""), words(("Mouse", "bold"))]
+        for name, meaning in _MOUSE:
+            rows += _row(words((name, "bold")), meaning, width)
+        return [*rows, Content(""), *Content(_COPYING).stylize("$dim").wrap(width)]
+
+    def _here(self, width: int) -> list[Content]:
+        """What the place tells, and the keys that act on it."""
+        _, tells = {**TELLS, **_ELSEWHERE}.get(self._place, ("", ""))
+        if not tells:
+            return []
+        own = _KEYS_OF.get(self._place)
+        acting = [one for one in self._offered if one.id and own and one.id.startswith(own)]
+        also = _ALSO.get(self._place, ())
+        acting += [one for one in self._offered if one.id in also]
+        rows = [*Content(tells).wrap(width), Content("")]
+        for binding in acting:
+            rows += self._key(binding, width)
+        return [*rows, Content("")] if acting else rows
+
+    def _key(self, binding: Binding, width: int) -> list[Content]:
+        keys = _keymap(self.app).get(binding.id or "", binding.key)
+        shown = " ".join(self.app.get_key_display(Binding(key, "", "")) for key in keys.split(","))
+        return _row(words((shown, "bold $primary")), binding.tooltip, width)
+
+
+def _keymap(app: object) -> Mapping[str, str]:
+    """What the person's keys.yaml says, as Textual keeps it."""
+    return getattr(app, "_keymap", {})
 
 
 def _row(name: Content, text: str, width: int) -> list[Content]:

@@ -19,7 +19,9 @@ class Keys(Widget):
 
     def render(self) -> Content:
         width = self.content_size.width
-        offered = [active.binding for active in self.screen.active_bindings.values() if active.enabled]
+        offers = getattr(self.screen, "offers", lambda binding: True)
+        active = [one.binding for one in self.screen.active_bindings.values() if one.enabled]
+        offered = [binding for binding in active if offers(binding)]
         right = _row([one for one in offered if one.id in _ALWAYS], self, width)
         here = [one for one in offered if one.show and one.id not in _ALWAYS]
         left = _row(here, self, width - right.cell_length - (2 if right else 0))

@@ -57,8 +57,8 @@ class LeverList(Panel):
     BINDINGS = [
         Binding("space", "toggle", "toggle", id="lever.toggle", tooltip="switch the lever under the cursor"),
         Binding("enter", "edit", "edit", id="lever.edit", tooltip="type a value for the lever under the cursor"),
-        Binding("up,k", "move(-1)", "up", show=False, id="lever.up"),
-        Binding("down,j", "move(1)", "down", show=False, id="lever.down"),
+        Binding("up,k", "move(-1)", "up", show=False, id="lever.up", tooltip="go to the lever above"),
+        Binding("down,j", "move(1)", "down", show=False, id="lever.down", tooltip="go to the lever below"),
         Binding("home", "move(-99)", "first", show=False),
         Binding("end", "move(99)", "last", show=False),
     ]
@@ -140,10 +140,8 @@ class LeverList(Panel):
         place = event.get_content_offset(self)
         row = self._rows[place.y] if place is not None and place.y < len(self._rows) else None
         if isinstance(row, LeverView):
-            again = row is self.lever
             self.cursor = in_order(self._snapshot.levers).index(row)
-            if again:
-                self.action_toggle()
+            self.action_toggle()
 
     def on_mouse_scroll_down(self) -> None:
         self.action_move(1)
@@ -163,6 +161,13 @@ class LeverList(Panel):
     def action_edit(self) -> None:
         if (lever := self.lever) is not None:
             self.post_message(self.Edit(lever))
+
+    def edit(self, name: str) -> None:
+        """Put the cursor on the lever `name`, and let a value be typed for it."""
+        for place, lever in enumerate(in_order(self._snapshot.levers)):
+            if lever.name == name:
+                self.cursor = place
+                self.action_edit()
 
 
 def _lines(lever: LeverView, width: int, at: bool, focused: bool, differs: bool) -> list[Content]:

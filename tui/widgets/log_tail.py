@@ -16,7 +16,8 @@ _CHUNK = 256 * 1024
 class LogTail:
     """The last `keep` lines of a file that may not exist yet, grow, or be replaced."""
 
-    def __init__(self, keep: int = 400) -> None:
+    def __init__(self, keep: int = 400, chunk: int = _CHUNK) -> None:
+        self._chunk = chunk
         self.lines: deque[str] = deque(maxlen=keep)
         self._path: Path | None = None
         self._offset = 0
@@ -37,11 +38,11 @@ class LogTail:
                 end = os.fstat(file.fileno()).st_size
                 if end < self._offset:
                     self._offset, self._partial = 0, b""
-                start = max(self._offset, end - _CHUNK)
+                start = max(self._offset, end - self._chunk)
                 if start > self._offset:
                     self._partial = b""
                 file.seek(start)
-                data = file.read(_CHUNK)
+                data = file.read(self._chunk)
         except OSError:
             return []
         self._offset = start + len(data)

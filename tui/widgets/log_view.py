@@ -1,0 +1,121 @@
+"""A long log on screen: only the lines in view are drawn; errors are marked, matches of a search stand out."""
+
+from collections.abc import Iterable
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui.widgets.log_lines import FILTERS, LogLine, LogLines
+from tui.widgets.plain import plain
+
+WIDEST = 2_000
+"""Characters of a line that are shown."""
+
+_MARKS = {"$error": "✕ ", "$warning": "▲ ", "": "  "}
+_STYLES = {"$error": "log-view--error", "$warning": "log-view--warning", "": "log-view--line"}
+
+
+class LogView(ScrollView, can_focus=True):
+    """Stays at the end while it is there; scrolled away, it stays where it is."""
+
+    TELLS = "What the engine wrote, as text. ✕ marks errors, ▲ warnings. At its end the log is followed as it grows."
+
+    COMPONENT_CLASSES = {"log-view--line", "log-view--warning", "log-view--error", "log-view--found", "log-view--at"}
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.log_lines = LogLines()
+        self._widest = 0
+
+    @property
+    def follows(self) -> bool:
+        """Whether the end is in view."""
+        return self.scroll_offset.y >= self.max_scroll_y
+
+    def start_over(self) -> None:
+        """Another log."""
+        self.log_lines.clear()
+        self._widest = 0
+        self._measured()
+
+    def add(self, lines: Iterable[str]) -> None:
+        """Append lines, already plain."""
+        fresh = list(lines)
+        if not fresh:
+            return
+        followed, before = self.follows, len(self.log_lines.shown)
+        self.log_lines.add(fresh)
+        self._widest = max(self._widest, max(cell_len(line[:WIDEST]) for line in fresh))
+        if len(self.log_lines.shown) != before or len(self.log_lines) >= 20_000:
+            self._measured(followed)
+
+    def next_filter(self) -> None:
+        kept = self.log_lines.filter
+        self.log_lines.show_only(FILTERS[(FILTERS.index(kept) + 1) % len(FILTERS)])
+        self._measured(self.log_lines.line is None)
+        self._to_match()
+
+    def seek(self, text: str) -> None:
+        self.log_lines.seek(plain(text, WIDEST))
+        self._to_match()
+        self.refresh()
+
+    def step(self, by: int) -> bool:
+        found = self.log_lines.step(by)
+        self._to_match()
+        self.refresh()
+        return found
+
+    def to_end(self) -> None:
+        self.scroll_end(animate=False, immediate=True)
+
+    @property
+    def line(self) -> str | None:
+        """The line in hand: the match, else the last in view."""
+        shown = self.log_lines.shown
+        place = self.log_lines.line
+        if place is None:
+            place = min(len(shown), self.scroll_offset.y + self.size.height) - 1
+        return shown[place].text if 0 <= place < len(shown) else None
+
+    def _measured(self, end: bool = True) -> None:
+        self.virtual_size = Size(min(self._widest, WIDEST) + 2, len(self.log_lines.shown))
+        if end:
+            self.to_end()
+        self.refresh()
+
+    def _to_match(self) -> None:
+        place = self.log_lines.line
+        if place is None:
+            return
+        height = self.scrollable_content_region.height
+        if not self.scroll_offset.y <= place < self.scroll_offset.y + height:
+            self.scroll_to(y=max(0, place - height // 2), animate=False, immediate=True)
+        found = self.log_lines.shown[place].text.casefold().find(self.log_lines.sought)
+        if not self.scroll_offset.x <= found < self.scroll_offset.x + self.size.width - 4:
+            self.scroll_to(x=max(0, found - 8), animate=False, immediate=True)
+
+    def render_line(self, y: int) -> Strip:
+        left, top = self.scroll_offset
+        width = self.scrollable_content_region.width
+        place = top + y
+        if place >= len(self.log_lines.shown):
+            return Strip.blank(width, self.rich_style)
+        text = self._text(self.log_lines.shown[place], place == self.log_lines.line)
+        strip = Strip(text.render(self.app.console)).crop_extend(left, left + width, self.rich_style)
+        return strip.apply_style(self.rich_style)
+
+    def _text(self, line: LogLine, at: bool) -> Text:
+        said = plain(line.text, WIDEST)
+        text = Text(_MARKS[line.level] + said, style=self.get_component_rich_style(_STYLES[line.level]), end="")
+        if sought := self.log_lines.sought:
+            style = self.get_component_rich_style("log-view--at" if at else "log-view--found")
+            folded = said.casefold()
+            start = folded.find(sought)
+            while start >= 0:
+                text.stylize(style, start + 2, start + 2 + len(sought))
+                start = folded.find(sought, start + len(sought))
+        return text
