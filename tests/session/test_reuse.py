@@ -62,6 +62,13 @@ def test_a_miss_while_the_pool_had_room_is_no_eviction():
     assert (lost["evicted_tokens"], lost["unexplained_tokens"], lost["prefixes"]) == (0, 12, [])
 
 
+def test_the_block_that_eagle_computes_again_is_not_lost():
+    prompts = {"first": [*A, 1], "again": [*A, 3]}
+    outcomes = [answered("first", 13, 0, 0.0), answered("again", 13, 8, 20.0)]
+    assert studied(prompts, outcomes, pool=2 * BLOCK, computed_again=1)[0]["lost"]["evicted_tokens"] == 0
+    assert studied(prompts, outcomes, pool=2 * BLOCK)[0]["lost"]["evicted_tokens"] == 4
+
+
 def test_behind_one_url_with_several_engines_nothing_is_called_lost():
     prompts = {"first": [*A, 1], "again": [*A, 3]}
     outcomes = [answered("first", 13, 0, 0.0), answered("again", 13, 0, 20.0)]

@@ -41,12 +41,17 @@ async def of_run(
     told, named = await asyncio.to_thread(
         study, traffic.recording.requests[:total], tokens, outcomes, applied.block_size, pool,
         empty_at_start=cold_start, cpu=(applied.device or "").upper().startswith("CPU"),
-        engines=applied.engines,
+        engines=applied.engines, computed_again=int(_drops_a_block(applied)),
     )  # fmt: skip
     if traffic.keep_text and told["lost"]:
         for row, prefix in zip(told["lost"]["prefixes"], named, strict=True):
             row["quote"] = await _quote(engine, tokens[prefix.place][prefix.start : prefix.start + QUOTED])
     return told
+
+
+def _drops_a_block(applied: Applied) -> bool:
+    method = (applied.levers.get("speculative") or "off").partition(":")[0]
+    return method in ("eagle", "eagle3", "mtp", "dflash", "dspark")
 
 
 async def _quote(engine: Served, tokens: Sequence[int]) -> str | None:

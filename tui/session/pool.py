@@ -91,6 +91,13 @@ def pool_of(engine: EngineRecord | None) -> Pool | None:
     )
 
 
+def draft_cost(engine: EngineRecord | None) -> int | None:
+    """Tokens of the pool that the draft's own KV cache takes; None without a draft, or where it can't be worked out."""
+    pool = pool_of(engine)
+    without = None if pool is None else pool.without_draft()
+    return None if pool is None or without is None else without - pool.tokens
+
+
 def predicted(engine: EngineRecord, before: EngineRecord) -> int | None:
     """Tokens that the pool of `before` holds at the dtype, block size and draft of `engine`.
 

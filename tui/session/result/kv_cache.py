@@ -6,7 +6,7 @@ from typing import Any
 
 from tui.metrics.scrape import Scrape
 from tui.metrics.window import Window
-from tui.session.pool import Pool, pool_of, predicted
+from tui.session.pool import Pool, draft_cost, pool_of, predicted
 from tui.session.result.counters import Seen
 from tui.session.state import EngineRecord, RunRecord
 from tui.traffic.outcome import Outcome
@@ -144,7 +144,4 @@ def speculative(run: RunRecord, engine: EngineRecord | None) -> Mapping[str, Any
 
     None without a draft or a study, or where it can't be worked out.
     """
-    pool = pool_of(engine)
-    without = None if pool is None else pool.without_draft()
-    cost = None if without is None or pool is None else without - pool.tokens
-    return {"draft_kv_tokens": cost, "copied": run.reuse.get("copied")}
+    return {"draft_kv_tokens": draft_cost(engine), "copied": run.reuse.get("copied")}

@@ -65,14 +65,19 @@ class Lost:
         return sorted(self.prefixes.values(), key=lambda prefix: -prefix.tokens)[:MOST]
 
 
-def lost(requests: Iterable[Served], block_size: int, pool_tokens: int | None, empty_at_start: bool) -> Lost:
-    """`pool_tokens`: of one engine. Not known, or a pool that was not empty at first: every loss counts as eviction."""
+def lost(
+    requests: Iterable[Served], block_size: int, pool_tokens: int | None, empty_at_start: bool, computed_again: int = 0
+) -> Lost:
+    """`pool_tokens`: of one engine. Not known, or a pool that was not empty at first: every loss counts as eviction.
+
+    `computed_again`: matched blocks at the end that the engine computes again by design, see `study`.
+    """
     found = Lost()
     uses: dict[Hashable, _Use] = {}
     usable = None if pool_tokens is None else pool_tokens // block_size - 1  # vLLM sets one block aside
     given = 0
     for one in requests:
-        seen = _seen(one, uses)
+        seen = max(0, _seen(one, uses) - computed_again)
         found.seen += seen * block_size
         found.found += min(seen, one.hits) * block_size
         given += one.taken

@@ -26,14 +26,16 @@ def study(
     empty_at_start: bool,
     cpu: bool,
     engines: int = 1,
+    computed_again: int = 0,
 ) -> tuple[dict[str, Any], list[Prefix]]:
     """The object, and the prefixes that it names in `lost.prefixes`, in the same order.
 
     `tokens` are those of the prompts, `pool_tokens` what one engine's pool holds. With several `engines` a request
-    may have met another cache than the one before it: what was lost then can't be told.
+    may have met another cache than the one before it: what was lost then can't be told. EAGLE and its like have the
+    last matched block computed again (vllm 0.32, config/speculative.py, disable_eagle_block_drop).
     """
     met = list(served(requests, tokens, outcomes, block_size))
-    gone = lost(met, block_size, pool_tokens, empty_at_start) if engines == 1 else Lost()
+    gone = lost(met, block_size, pool_tokens, empty_at_start, computed_again) if engines == 1 else Lost()
     prompts = turns.prompts(requests, tokens)
     sizes = [size for size in BLOCKS if (size % 32 == 0 or not cpu) and size <= block_size]
     told = {
