@@ -12,6 +12,7 @@ from tui.session.kv_view import kv_picture
 from tui.session.levers_view import lever_views
 from tui.session.next_step import of_session
 from tui.session.next_step.step import part
+from tui.session.pool import draft_cost
 from tui.session.result import paired_ratios
 from tui.session.snapshot import (
     EngineView,
@@ -181,7 +182,7 @@ def _of_run(base: MetricsView, engine: EngineRecord, run: RunRecord) -> MetricsV
         mean_acceptance_length=total.mean_acceptance_length,
         per_position=total.per_position,
         tokens_per_step=total.tokens_per_step,
-        draft_kv_tokens=part(run.result or {}, "speculative", "draft_kv_tokens"),
+        draft_kv_tokens=draft_cost(engine),
         copied_share=part(run.result or {}, "speculative", "copied", "share"),
         step_window=tuple((s.t, ratio(s.output, s.steps)) for s in windows) if speculative == "on" else (),
         preemptions=total.preemptions,
