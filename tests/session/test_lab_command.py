@@ -132,3 +132,16 @@ def test_arms_are_the_users_where_they_are_given(on):
     assert [arm.profile.levers["chunked-prefill"] for arm in lab.plan.arms] == ["off", "1024/256"]
     with pytest.raises(VtuneError, match="fewer than two"):
         prepare.prepare("chunked", on("cpu"), arms="off")
+
+
+def test_a_profiles_own_value_is_an_arm_and_what_it_can_not_have_is_left_out(on):
+    profile = with_settings(on("cuda"), ["chunked-prefill=4096", "max-num-seqs=1024"])
+    lab = prepare.prepare("chunked", profile)
+    values = [arm.profile.levers["chunked-prefill"] for arm in lab.plan.arms]
+    assert values == ["off", "2048", "2048/512", "4096"] and lab.scale == 1  # fewer arms before fewer requests
+    assert lab.left_out == ("512",) and any("left out" in line for line in announced(lab))
+
+
+def test_prompts_that_do_not_fit_the_model_are_refused(on):
+    with pytest.raises(VtuneError, match="max-model-len is 4,096"):
+        prepare.prepare("prefix", with_settings(on("cpu"), ["engine.args.max-model-len=4096"]))

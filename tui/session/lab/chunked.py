@@ -50,6 +50,7 @@ STUDY = Study(
     fix_lengths=True,  # throughput and completion of arms that answer at different length can't be compared
     notes=f"Short requests (about {SHORT_TOKENS} tokens) with long ones ({LONG_TOKENS} tokens) among them, "
           f"{CONCURRENCY} at a time.",
+    longest=LONG_TOKENS + 200,
     requests=requests,
     load=load,
 )  # fmt: skip

@@ -61,6 +61,7 @@ STUDY = Study(
     pace="closed:1",
     fix_lengths=False,
     notes=f"One prefix of {PREFIX_TOKENS} tokens and a question of its own in every request, one at a time.",
+    longest=PREFIX_TOKENS + 304,
     requests=requests,
     load=load,
     control=Control(CONTROL, "on", controls),

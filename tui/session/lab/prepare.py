@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tui.engine import install
+from tui.engine import install, levers
+from tui.engine.lever import Surroundings
 from tui.engine.lever_values import Chunking
+from tui.engine.profile_set import with_settings
 from tui.engine.settings import Profile
 from tui.errors import VtuneError
 from tui.session import warmup
@@ -25,7 +27,7 @@ LONGEST_S = 600.0  # a default that would take longer is cut
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """A study ready to be carried out; `cut` where scale and arms are those for a slow engine."""
+    """A study ready to be carried out; `cut` where its own arms and requests would take over ten minutes here."""
 
     study: Study
     plan: Plan
@@ -33,6 +35,7 @@ class Lab:
     cut: bool
     speed: Speed
     estimate_s: float
+    left_out: tuple[str, ...] = ()  # values that this profile can't have
 
     def event(self, traffic: Traffic, control: Traffic | None) -> dict[str, Any]:
         """What the journal keeps: enough to tell what was found, and to do it again, from the session folder alone."""
@@ -60,21 +63,54 @@ def prepare(
     name: str, profile: Profile, scale: float | None = None, arms: str | None = None, rounds: int = 1, seed: int = 0
 ) -> Lab:
     """Raises VtuneError for a scale or arms that mean nothing, and (exit 3) where an arm has no vLLM."""
-    study = STUDIES[name]
+    study = _for(STUDIES[name], profile)
     if scale is not None and not 0 < scale <= 100:
         raise VtuneError(f"--scale {scale:g}: not a scale", "1 is the full number of requests, 0.5 half of it")
-    if name == "speculative" and profile.engine.model != speculative.DRAFT_OF:
-        study = speculative.without_draft(study)
     if arms and study.control is not None:
         raise VtuneError(f"--arms: {name} has two arms, off and on", "leave --arms out")
     found = install.find(profile.engine.python)
     speed = speeds.of(profile.name, found.platform == "cpu")
-    cut = estimate(study, study.arms, 1.0, rounds, speed) > LONGEST_S
-    vary = f"{study.lever}={arms or ','.join(study.few if cut else study.arms)}"
+    default, fitting = _default(study, rounds, speed)
+    possible = [value for value in default if _possible(profile, study.lever, value)]
+    vary = f"{study.lever}={arms or ','.join(possible)}"
     values = parse_vary(vary)[1]
-    wanted = scale if scale is not None else study.cut if cut else 1.0
+    wanted = fitting if scale is None else scale
     plan = Plan.of(profile, [vary], rounds, seed)
-    return Lab(study, plan, wanted, cut, speed, estimate(study, values, wanted, rounds, speed))
+    left_out = () if arms else tuple(value for value in default if value not in possible)
+    cut = fitting < 1 or default != study.arms
+    return Lab(study, plan, wanted, cut, speed, estimate(study, values, wanted, rounds, speed), left_out)
+
+
+def _default(study: Study, rounds: int, speed: Speed) -> tuple[tuple[str, ...], float]:
+    """Arms and scale: the whole of it, fewer arms where it takes too long, and fewer requests where it still does."""
+    for arms, scale in ((study.arms, 1.0), (study.few, 1.0)):
+        if estimate(study, arms, scale, rounds, speed) <= LONGEST_S:
+            return arms, scale
+    return study.few, study.cut
+
+
+def _for(study: Study, profile: Profile) -> Study:
+    """With the profile's own value among the arms. VtuneError where the prompts do not fit its model."""
+    room = profile.engine.args.get("max-model-len")
+    if isinstance(room, int) and room < study.longest:
+        what = f"lab {study.name} needs {study.longest:,} tokens for a prompt and its answer, max-model-len is {room:,}"
+        raise VtuneError(what, f"--set engine.args.max-model-len={2 * study.longest}")
+    if study.name == "speculative" and profile.engine.model != speculative.DRAFT_OF:
+        study = speculative.without_draft(study)
+    own = profile.levers.get(study.lever)
+    known = {levers.get(study.lever).parse(value) for value in study.arms}
+    if study.control is not None or own is None or own in known:
+        return study
+    return replace(study, arms=(*study.arms, own), few=(*study.few, own))
+
+
+def _possible(profile: Profile, lever: str, value: str) -> bool:
+    """Whether vLLM would take it: a budget must not be under max-num-seqs."""
+    try:
+        levers.resolve(with_settings(profile, [f"{lever}={value}"]).levers, Surroundings())
+    except VtuneError:
+        return False
+    return True
 
 
 def estimate(study: Study, values: Sequence[str], scale: float, rounds: int, speed: Speed) -> float:

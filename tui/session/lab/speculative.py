@@ -59,6 +59,7 @@ STUDY = Study(
     pace="closed:1",
     fix_lengths=False,  # past their own end answers repeat themselves, which n-grams guess well
     notes="Records to copy, answers of one form, and open writing, at temperature 0 and 1, one at a time.",
+    longest=512,
     requests=requests,
     load=load,
 )

@@ -30,7 +30,8 @@ class Study:
     """`arms` are the lever's values, baseline first; `few` are those for a slow engine, and so is `cut`.
 
     `requests` makes the requests of a replay for a scale (1: as the literature has it); `load` tells what they cost
-    the engine of an arm. The scale cuts how many requests there are, never how long they are.
+    the engine of an arm. The scale cuts how many requests there are, never how long they are: a prompt and its answer
+    have up to `longest` tokens.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Study:
     pace: str
     fix_lengths: bool
     notes: str
+    longest: int
     requests: Requests
     load: Callable[[str, Sequence[Request]], Load]
     control: Control | None = None

@@ -22,8 +22,10 @@ def announced(lab: Lab) -> list[str]:
         f"{lab.speed.start_s:.0f} s; {measured})"
         f"{', without the output check' if lab.plan.check else ''}",
     ]
+    if lab.left_out:
+        lines.append(f"left out, for this profile can't have them: {', '.join(lab.left_out)}")
     if lab.cut:
-        lines.append(f"cut to end within {minutes(LONGEST_S)} on this engine: --scale 1 sends all requests")
+        lines.append(f"cut to end within {minutes(LONGEST_S)} on this engine: --scale 1 sends all requests, --arms chooses")
     return lines
 
 
