@@ -70,14 +70,15 @@ def prepare(
         raise VtuneError(f"--arms: {name} has two arms, off and on", "leave --arms out")
     found = install.find(profile.engine.python)
     speed = speeds.of(profile.name, found.platform == "cpu")
-    default, fitting = _default(study, rounds, speed)
-    possible = [value for value in default if _possible(profile, study.lever, value)]
-    vary = f"{study.lever}={arms or ','.join(possible)}"
+    possible = replace(study, arms=_possible(profile, study, study.arms), few=_possible(profile, study, study.few))
+    default, fitting = _default(possible, rounds, speed)
+    vary = f"{study.lever}={arms or ','.join(default)}"
     values = parse_vary(vary)[1]
     wanted = fitting if scale is None else scale
     plan = Plan.of(profile, [vary], rounds, seed)
-    left_out = () if arms else tuple(value for value in default if value not in possible)
-    cut = fitting < 1 or default != study.arms
+    cut = fitting < 1 or default != possible.arms
+    wished = () if arms else study.few if default == possible.few else study.arms
+    left_out = tuple(value for value in wished if value not in default)
     return Lab(study, plan, wanted, cut, speed, estimate(study, values, wanted, rounds, speed), left_out)
 
 
@@ -104,13 +105,17 @@ def _for(study: Study, profile: Profile) -> Study:
     return replace(study, arms=(*study.arms, own), few=(*study.few, own))
 
 
-def _possible(profile: Profile, lever: str, value: str) -> bool:
-    """Whether vLLM would take it: a budget must not be under max-num-seqs."""
-    try:
-        levers.resolve(with_settings(profile, [f"{lever}={value}"]).levers, Surroundings())
-    except VtuneError:
-        return False
-    return True
+def _possible(profile: Profile, study: Study, values: Sequence[str]) -> tuple[str, ...]:
+    """The values that vLLM would take: a budget must not be under max-num-seqs."""
+
+    def taken(value: str) -> bool:
+        try:
+            levers.resolve(with_settings(profile, [f"{study.lever}={value}"]).levers, Surroundings())
+        except VtuneError:
+            return False
+        return True
+
+    return tuple(value for value in values if taken(value))
 
 
 def estimate(study: Study, values: Sequence[str], scale: float, rounds: int, speed: Speed) -> float:
