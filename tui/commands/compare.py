@@ -32,6 +32,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random paces and of the statistics")
     options.pace(parser)
     parser.add_argument(
+        "--start", choices=("plain", "warm"), default="plain", help="warm: fork every engine from one that has imported"
+    )
+    parser.add_argument(
         "--fix-lengths", action="store_true", help="answers of equal length; acceptance is not judged then"
     )
     parser.add_argument("--no-text", action="store_true", help="keep hashes of the answers, not their text")
@@ -87,7 +90,7 @@ def _planned(args: argparse.Namespace) -> "tuple[Plan, Traffic, Session]":
     if args.limit is not None and args.limit < 1:
         raise VtuneError(f"--limit {args.limit}: not a number of requests", "give 1 or more")
     profile = with_settings(profiles.load(args.profile), args.settings)
-    plan = Plan.of(profile, args.vary, args.rounds, args.seed, check=not args.no_check)
+    plan = Plan.of(profile, args.vary, args.rounds, args.seed, not args.no_check, args.start)
     traffic = traffic_of(
         profile, recording_ref=args.recording, pace=args.pace, speed=args.speed, limit=args.limit, seed=args.seed,
         fix_lengths=args.fix_lengths, keep_text=not args.no_text,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 from tui.engine import levers, startup
 from tui.engine.lever import Surroundings
@@ -17,6 +17,7 @@ from tui.session.traffic import Traffic
 from tui.traffic.schedule import parse_pace
 
 Vary = tuple[str, tuple[str, ...]]
+Start = Literal["plain", "warm"]
 
 _OPENING, _CLOSING = "[{(", "]})"
 
@@ -32,10 +33,10 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The first arm is the baseline. Every replay has an engine of its own, started anew and plainly.
+    """The first arm is the baseline. Every replay has an engine of its own, started anew, all of them alike.
 
-    A starter or a parked engine may be at hand for one arm and not for another, and an engine kept over
-    two replays would make A against A look steadier than A against B.
+    A parked engine may be at hand for one arm and not for another, and an engine kept over two replays would
+    make A against A look steadier than A against B. `start` is plain, or warm: forked from one that has imported.
     """
 
     vary: tuple[str, ...]
@@ -43,9 +44,12 @@ class Plan:
     rounds: int
     seed: int
     check: bool = True  # whether the answers are compared, and engines asked about them
+    start: Start = "plain"
 
     @classmethod
-    def of(cls, profile: Profile, vary: Sequence[str], rounds: int, seed: int, check: bool = True) -> "Plan":
+    def of(
+        cls, profile: Profile, vary: Sequence[str], rounds: int, seed: int, check: bool = True, start: Start = "plain"
+    ) -> "Plan":
         """Raises VtuneError for words that are no lever's, fewer than two arms, or no round."""
         if rounds < 1:
             raise VtuneError(f"--rounds {rounds}: not a number of rounds", "give 1 or more")
@@ -59,8 +63,9 @@ class Plan:
         if len(settings) < 2:
             raise VtuneError("nothing to compare: fewer than two arms", "vary a lever: --vary prefix-caching=on,off")
         names = _names([" ".join(secrets.settings(words)) for words in settings])
-        arms = tuple(Arm(name, words, _profile(profile, words)) for name, words in zip(names, settings, strict=True))
-        return cls(tuple(vary), arms, rounds, seed, check)
+        profiles = [_profile(profile, words, start) for words in settings]
+        arms = tuple(Arm(*parts) for parts in zip(names, settings, profiles, strict=True))
+        return cls(tuple(vary), arms, rounds, seed, check, start)
 
     def replays(self) -> Iterator[tuple[int, Arm]]:
         """(round from 1, arm) in the order in which they run: A B C C B A, once a round.
@@ -79,7 +84,7 @@ class Plan:
             "rounds": self.rounds,
             "order": [arm.name for _, arm in self.replays()],
             "seed": self.seed,
-            "start": "plain",
+            "start": self.start,
             "fix_lengths": traffic.fix_lengths,
             "check": self.check,
             "greedy": greedy_ids(traffic.recording.requests[: traffic.limit]),
@@ -125,13 +130,13 @@ def _names(wanted: Sequence[str]) -> list[str]:
     return names
 
 
-def _profile(profile: Profile, settings: Sequence[str]) -> Profile:
+def _profile(profile: Profile, settings: Sequence[str], start: Start) -> Profile:
     try:
         found = with_settings(profile, settings)
         levers.resolve(found.levers, Surroundings())
     except VtuneError as error:
         raise VtuneError(error.what.replace("--set", "--vary", 1), error.mend, error.code) from error
-    return replace(found, engine=replace(found.engine, warm=False, park=0, head_start=False))
+    return replace(found, engine=replace(found.engine, warm=start == "warm", park=0, head_start=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +155,8 @@ class Estimate:
 
 
 def estimate(plan: Plan, traffic: Traffic) -> Estimate:
-    """From earlier plain starts of the profile here, and from the pace and what the recording says of its answers."""
-    phases = startup.estimate(plan.arms[0].profile.name, "plain")
+    """From earlier starts of the profile here, and from the pace and what the recording says of its answers."""
+    phases = startup.estimate(plan.arms[0].profile.name, plan.start)
     start = sum(phases.values()) if phases else None
     return Estimate(sum(1 for _ in plan.replays()), start, _replay_s(traffic))
 

@@ -87,7 +87,10 @@ def repeat(material: Material) -> str:
 def _comparing(run: RunMaterial, state: State, plan: dict) -> str:
     words = ["vtune", "compare", _reference(run.record.recording, "recordings"), *_profile_words(state, _set(state))]
     words += [part for vary in plan["vary"] for part in ("--vary", vary)]
-    words += ["--rounds", str(plan["rounds"]), *_traffic_words(run), "--json", "comparison.json"]
+    words += ["--rounds", str(plan["rounds"]), *_traffic_words(run)]
+    words += ["--start", "warm"] if plan["start"] == "warm" else []
+    words += [] if plan.get("check", True) else ["--no-check"]
+    words += ["--json", "comparison.json"]
     return " ".join(shlex.quote(one_line(word)) for word in words)
 
 
