@@ -14,7 +14,6 @@ from tui.screens.confirm import Answer, Confirm
 from tui.screens.prompt import Prompt
 from tui.session.controls import Controls
 from tui.session.snapshot import Notice, RunView, Snapshot
-from tui.traffic.recorder.spec import DEFAULT_LISTEN
 from tui.traffic.recording import SUFFIXES
 from tui.widgets.key_names import key
 
@@ -123,6 +122,8 @@ class Hands:
 
     async def record(self) -> None:
         """Start the recorder on a port that is asked for, or stop it."""
+        from tui.traffic.recorder.spec import DEFAULT_LISTEN  # with all that can record: not before it is asked for
+
         recorder = self._snapshot().recorder
         if recorder is None:
             tells = "Clients that send their calls there are answered by the engine, and recorded. 0: any free port."

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -35,7 +34,7 @@ class Bar:
 
 def span_of(bars: Sequence[Bar], now: float, width: int) -> float:
     """Seconds to show, so that the middle request is wide enough to read; never more than the run is old."""
-    typical = max(0.05, median(bar.end - bar.due for bar in bars))
+    typical = max(0.05, sorted(bar.end - bar.due for bar in bars)[len(bars) // 2])
     wanted = width * typical / _CELLS
     return min(next((span for span in _SPANS if span >= wanted), _SPANS[-1]), max(now, 1.0))
 
