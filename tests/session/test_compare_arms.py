@@ -10,10 +10,12 @@ import time
 
 import pytest
 from made import left, wait_until, write_recording
+from standin.fixture import INTERPRETER
 
 from tui.cli import main
 from tui.session import report
 from tui.session import state as states
+from tui.session.compare.summary import lines
 
 REQUESTS = 24
 
@@ -134,15 +136,20 @@ def test_what_can_not_be_compared_is_refused_before_anything_starts(standin_prof
 
 def test_an_interpreter_is_an_arm(compare, standin_profile, tmp_path):
     """Two installs of vLLM: here the same stand-in behind two paths."""
-    from standin.fixture import INTERPRETER
-
     other = tmp_path / "other-python"
-    other.write_text(f'#!/bin/sh\nexec "{INTERPRETER}" "$@"\n')
+    other.write_text(f'#!/bin/sh\nSTANDIN_VERSION=0.33.1 STANDIN_BASE_MS=60 exec "{INTERPRETER}" "$@"\n')
     other.chmod(0o755)
-    code, found = compare("--vary", f"engine.python={INTERPRETER},{other}", "--limit", "6")
+    arms = ("--vary", f"engine.python={INTERPRETER},{other}", "--limit", "20")
+    code, found = compare(*arms, "--report", str(tmp_path / "r.md"))
     assert code == 0 and found["arms"][1]["levers"] == {"engine.python": str(other)}
+    assert [arm["vllm"] for arm in found["arms"]] == [["0.32.0"], ["0.33.1"]]
     state = states.load(tmp_path / "session-c")
     assert [engine.python == str(other) for engine in state.engines.values()] == [False, True, True, False]
+    (verdict,) = [row for row in found["verdicts"] if (row["metric"], row["split"]) == ("ttft_s.p50", "all")]
+    assert verdict["word"] == "slower" and verdict["why"].startswith("vLLM 0.32.0 to 0.33.1; ")
+    text = (tmp_path / "r.md").read_text()
+    assert "on vLLM 0.32.0 and 0.33.1 (CPU" in text and f"`engine.python={other}` (vLLM 0.33.1) is slower than" in text
+    assert f"{other} (vLLM 0.33.1):" in "\n".join(lines(found)) and not found["caveats"]
 
 
 async def test_serving_an_arm_ends_the_one_before(standin_profile, tmp_path):

@@ -77,7 +77,7 @@ class Server:
             self.faults = Faults().changed(asked.json())
             return 200, b"{}", json_kind
         answers: dict[str, Callable[[], Any]] = {
-            "/version": lambda: {"version": "0.32.0"},
+            "/version": lambda: {"version": self.settings.version},
             "/v1/models": self._models,
             "/tokenize": lambda: self._tokenize(asked.json()),
             "/standin/seen": lambda: {"requests": self.seen, "connections": self.connections, "aborted": self.aborted},

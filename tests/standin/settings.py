@@ -16,7 +16,7 @@ def captured(name: str) -> str:
 
 _SWITCHES = {
     **dict.fromkeys(("base_ms", "token_ms", "step_ms", "start_s", "keep_alive_s"), float),
-    **dict.fromkeys(("refuse", "stuck", "fault"), str),
+    **dict.fromkeys(("refuse", "stuck", "fault", "version"), str),
     "exit": int,
 }
 
@@ -34,6 +34,7 @@ class Settings:
     exit: int = 1  # exit code of that
     stuck: str = ""  # "start": never ready; "term": ignores SIGTERM
     tree: bool = False  # also start an EngineCore and a Worker process
+    version: str = "0.32.0"  # of vLLM, as its /version says
     fault: str = ""  # JSON of faults for every request, see faults.py
 
     flags: dict[str, Any] = field(default_factory=dict)  # vLLM's flags without dashes; True, text, or a list of text

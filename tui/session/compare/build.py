@@ -2,7 +2,7 @@
 
 Beside the keys of the design each verdict has `difference` and `difference_ci` (arm - baseline, s or tokens/s),
 `p` (corrected for all verdicts of the comparison), `needs` (how many would do, else null) and `flags`; each arm
-`start`, `moved`, `costs` and `targets`; the whole has `session`, `recording`, `pace`, `vary`, `start`,
+`start`, `vllm`, `moved`, `costs` and `targets`; the whole has `session`, `recording`, `pace`, `vary`, `start`,
 `fix_lengths`, `complete` and `caveats`. `noise_floor`: `ratio` is the typical factor (root mean square) between
 two replays of the same arm, `ci` the band of arm / baseline in which equal arms lie in 95 % of comparisons.
 `output_check` is null where none was wanted; `tui.session.check.build` says what it holds.
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tui.session.compare import chance, pairing, why
+from tui.session.compare import chance, pairing, versions, why
 from tui.session.compare.pairing import Pairing, Replayed
 from tui.session.compare.verdict import LEVEL, OVERALL, SPEED, Verdict, judge
 from tui.traffic.outcome import REUSES
@@ -93,6 +93,7 @@ def _arm(
         "name": arm["name"],
         "levers": dict(word.split("=", 1) for word in arm["settings"]),
         "start": sorted({r.result["engine"]["start_kind"] or "unknown" for r in replays}),
+        "vllm": versions.of(replays),
         "moved": [move.to_json() for move in found if move.way],
         "costs": why.costs(found, verdicts),
         "targets": _targets(replays),
@@ -147,9 +148,11 @@ def _rows(
     changed = sorted({word.partition("=")[0] for word in settings[arm] - settings[base]})
     pace = next((r.result["pace"]["mode"] for r in of_arm[base]), None)
     unequal, compared = pairing.unequal_lengths(pair) if pair else (0, 0)
+    another = versions.change(of_arm[arm], of_arm[base])
     rows = []
     for verdict in verdicts:
         words, suspicious = why.explain(verdict, found, changed)
+        words, suspicious = versions.explained(words, suspicious, verdict.word in ("faster", "slower"), another)
         flags = ["suspicious"] if suspicious else []
         if verdict.metric.attribute is None and pace not in (None, "closed"):
             flags.append(f"the pace sets it ({pace})")
@@ -191,7 +194,8 @@ def _caveats(plan: Mapping[str, Any], replays: Sequence[Replayed], others: Seque
         "speculation is not that of real answers": plan["fix_lengths"],
         f"requests failed on {', '.join(failed)}: only those that succeeded in every replay are compared": failed,
     }
-    return [words for words, holds in found.items() if holds]
+    of_arm = {name: [r for r in replays if r.arm == name] for name in (plan["baseline"], *others)}
+    return [*(words for words, holds in found.items() if holds), *versions.caveats(plan["vary"], of_arm)]
 
 
 def _failed(arm: str, replays: Sequence[Replayed]) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tui.session.compare.verdict import OVERALL
+from tui.session.compare.versions import named
 from tui.session.summary import judged
 
 SHOWN = {metric.name: metric.title for metric in OVERALL}
@@ -12,19 +13,24 @@ SHOWN = {metric.name: metric.title for metric in OVERALL}
 def lines(found: Mapping[str, Any]) -> list[str]:
     """What a vtune.comparison/1 object says; ratios are arm / baseline."""
     rows = [
-        f"baseline: {found['baseline']} ({found['rounds']} mirrored round{'s' if found['rounds'] > 1 else ''}, "
+        f"baseline: {_arm(found, found['baseline'])} "
+        f"({found['rounds']} mirrored round{'s' if found['rounds'] > 1 else ''}, "
         f"every replay on an engine started anew, {found['start']}; seed {found['seed']})"
     ]
     for arm in found["arms"]:
         if arm["name"] == found["baseline"]:
             continue
-        rows.append(f"{arm['name']}:")
+        rows.append(f"{_arm(found, arm['name'])}:")
         rows += [_line(row) for row in found["verdicts"] if row["arm"] == arm["name"]]
         rows += [f"  costs: {words}" for words in arm["costs"]]
         rows += [f"  answers: {words}" for words in answers(found, arm["name"])]
     rows += [f"target {t['name']}, {arm['name']}: {judged(t)}" for arm in found["arms"] for t in arm["targets"]]
     rows += [f"caveat: {words}" for words in found["caveats"]]
     return rows
+
+
+def _arm(found: Mapping[str, Any], name: str) -> str:
+    return name + next((named(arm, found["arms"]) for arm in found["arms"] if arm["name"] == name), "")
 
 
 def answers(found: Mapping[str, Any], arm: str) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tui.session.compare.summary import SHOWN
+from tui.session.compare.versions import named
 from tui.session.report import output_check
 from tui.session.report.figures import NONE, acceptance, count, hits, quantile, ratio, size
 from tui.session.report.markdown import bullets, code, escaped, table
@@ -21,7 +22,8 @@ def section(material: Material) -> str:
     parts = ["## Comparison", _how(found), _arms(found), _floor(found)]
     for arm in found["arms"]:
         if arm["name"] != found["baseline"]:
-            parts += [f"### {escaped(arm['name'])} against {escaped(found['baseline'])}", _verdicts(found, arm["name"])]
+            title = f"### {escaped(_named(found, arm['name']))} against {escaped(_named(found, found['baseline']))}"
+            parts += [title, _verdicts(found, arm["name"])]
             parts += [part for part in (_moved(arm),) if part]
     parts.append(output_check.section(found))
     return "\n\n".join(part for part in parts if part)
@@ -40,10 +42,23 @@ def sentence(material: Material) -> str:
     changed = {r["arm"] for r in (found["output_check"] or {}).get("arms", ()) if r["word"] == "changed"}
     but = ", but its answers changed" if row["arm"] in changed else ""
     return (
-        f"{code(row['arm'])} is {row['word']} than {code(found['baseline'])} in {SHOWN[row['metric']]} of "
-        f"{_split(row['split'])}: {_ratio(row)} times the baseline's{but}; {len(claims)} of {len(found['verdicts'])} "
-        "verdicts claim a difference."
+        f"{_called(found, row['arm'])} is {row['word']} than {_called(found, found['baseline'])} "
+        f"in {SHOWN[row['metric']]} of {_split(row['split'])}: {_ratio(row)} times the baseline's{but}; "
+        f"{len(claims)} of {len(found['verdicts'])} verdicts claim a difference."
     )
+
+
+def _version(found: Mapping[str, Any], name: str) -> str:
+    return next((named(arm, found["arms"]) for arm in found["arms"] if arm["name"] == name), "")
+
+
+def _named(found: Mapping[str, Any], name: str) -> str:
+    return name + _version(found, name)
+
+
+def _called(found: Mapping[str, Any], name: str) -> str:
+    version = _version(found, name)
+    return f"{code(name)} {escaped(version)}" if version else code(name)
 
 
 def _how(found: Mapping[str, Any]) -> str:
@@ -61,14 +76,14 @@ def _how(found: Mapping[str, Any]) -> str:
 def _arms(found: Mapping[str, Any]) -> str:
     head = ["arm", "replays", "TTFT p50", "TTFT p95", "TPOT p50", "hit rate", "acceptance", "KV cache tokens",
             "memory peak", "targets"]  # fmt: skip
-    return table(head, [_arm(arm, found["baseline"]) for arm in found["arms"]], 1)
+    return table(head, [_arm(arm, found) for arm in found["arms"]], 1)
 
 
-def _arm(arm: Mapping[str, Any], baseline: str) -> list[str]:
+def _arm(arm: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
     runs = arm["runs"]
-    mark = " (baseline)" if arm["name"] == baseline else ""
+    mark = " (baseline)" if arm["name"] == found["baseline"] else ""
     return [
-        f"{code(arm['name'])}{mark}",
+        f"{_called(found, arm['name'])}{mark}",
         str(len(runs)),
         _each(quantile(run["ttft_s"]["all"], "p50") for run in runs),
         _each(quantile(run["ttft_s"]["all"], "p95") for run in runs),

@@ -32,7 +32,8 @@ def _what(material: Material) -> str:
     if engine is None:
         served = "no engine was started"
     else:
-        vllm = f"vLLM {escaped(engine.vllm)}" if engine.vllm else "vLLM of unknown version"
+        told = dict.fromkeys(run.engine.vllm for run in material.runs if run.engine and run.engine.vllm)
+        vllm = f"vLLM {' and '.join(map(escaped, told or (engine.vllm or 'of unknown version',)))}"
         device = f" ({escaped(engine.device)})" if engine.device else ""
         served = f"{code(engine.model or 'unknown model')} on {vllm}{device}"
     if not material.runs:
