@@ -52,7 +52,7 @@ from pathlib import Path
 file = Path({state!r})
 state = json.loads(file.read_text())
 if "memory.total,driver" in sys.argv[1]:
-    print("NVIDIA H100 80GB HBM3, 81559, 550.54.15")
+    print("NVIDIA H100 80GB HBM3, 81559, 550.54.15\\n" * state["gpus"], end="")
 elif "query-gpu" in sys.argv[1]:
     print(f"0, {{state['used'][0]}}, 81559, 0, NVIDIA H100 80GB HBM3")
     if len(state["used"]) > 1:
@@ -95,6 +95,7 @@ class MadeGpu:
         self.bin = folder / "gpu-bin"
         self.bin.mkdir()
         self._state = folder / "gpu.json"
+        self.gpus = 1
         self.set(1000)
         shown = folder / "gpu-vllm" / "vllm-0.32.0.dist-info"
         shown.mkdir(parents=True)
@@ -106,7 +107,7 @@ class MadeGpu:
 
     def set(self, *used: int, apps: list[tuple[int, Any, str]] = ()) -> None:
         whole = self._state.with_suffix(".new")
-        whole.write_text(json.dumps({"used": used, "apps": list(apps)}))
+        whole.write_text(json.dumps({"used": used, "apps": list(apps), "gpus": self.gpus}))
         whole.replace(self._state)
 
     def _script(self, name: str, text: str) -> str:

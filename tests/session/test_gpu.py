@@ -19,7 +19,7 @@ from tui.engine.profile_set import with_settings
 from tui.errors import VtuneError
 from tui.session import gpu_memory
 from tui.session.session import Session
-from tui.session.state import describe_change
+from tui.session.change import describe_change
 from tui.session.traffic import traffic_of
 
 POOL = str(int(55.45 * 1024) * 2**20)
@@ -150,7 +150,9 @@ async def test_an_engine_that_can_not_map_the_weights_says_so(make, monkeypatch)
     assert UNUSABLE in session.state.engine.warnings
 
 
-async def test_an_arm_in_other_parts_has_its_weights_preloaded_anew(make, tmp_path):
+async def test_an_arm_in_other_parts_has_its_weights_preloaded_anew(make, tmp_path, gpu):
+    gpu.gpus = 2
+    gpu.set(1000)
     session = await started(make("engine.preload=on"))
     (first,) = daemons(tmp_path)
     await serve(session, tensor_parallel="2")

@@ -121,10 +121,21 @@ def threshold_offer(around: Surroundings) -> Offer:
     return Offer("long-prefill-threshold", not lacks, reason, (), "off", told.help if told else None)
 
 
-def as_json(offered: Mapping[str, Offer]) -> dict[str, Any]:
-    """For a journal: what the lever panel needs."""
-    return {
-        name: {"available": one.available, "reason": one.reason, "choices": list(one.choices), "default": one.default}
-        for name, one in offered.items()
-    }
+TOLD = ("platform", "device", "device_memory", "max_model_len", "version", "model", "gpus")
 
+
+def as_json(around: Surroundings) -> dict[str, Any]:
+    """For a journal: what the levers see on this install, and what is on offer; `from_json` reads the first."""
+    return {
+        **{name: getattr(around, name) for name in TOLD},
+        "given": sorted({*around.given, *around.apart}),
+        "packages": dict(around.packages) if around.packages is not None else None,
+        "levers": {name: {"available": one.available, "reason": one.reason, "choices": list(one.choices),
+                          "default": one.default} for name, one in offers(around).items()},
+    }  # fmt: skip
+
+
+def from_json(told: Mapping[str, Any]) -> Surroundings:
+    """The surroundings without values; of a journal of an older vtune, everything unknown."""
+    known = {name: told[name] for name in TOLD if told.get(name) is not None}
+    return Surroundings(**known, packages=told.get("packages"))

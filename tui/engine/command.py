@@ -58,6 +58,7 @@ def build(profile: Profile, install: Install, port: int) -> Launch:
         model=name,
         launch_id=launch_id,
         asked=_asked(profile, around),
+        install=availability.as_json(around),
         expected={**combinations.expected(found), **_told_by_raw(profile, around)},
         platform=install.platform,
         preload=profile.engine.preload,

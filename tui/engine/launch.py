@@ -1,6 +1,7 @@
 """What is needed to start one engine."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Launch:
     launch_id: str  # in the environment of every member as VTUNE_LAUNCH
     asked: dict[str, str] = field(default_factory=dict)  # lever -> value in the words of --set
     also: tuple[str, ...] = ()  # URLs of further engines that are watched with it, where vtune owns none of them
+    install: dict[str, Any] = field(default_factory=dict)  # what the levers see here, and what is on offer: JSON
     expected: dict[str, str] = field(default_factory=dict)  # lever -> what the engine will say, by the rules
     platform: str = "other"  # cpu, cuda, rocm
     preload: bool = False  # map the weights from a daemon that keeps them on the GPU

@@ -23,6 +23,7 @@ __all__ = [
     "owner",
     "put",
     "resolve",
+    "settle",
     "values_with_facets",
 ]
 
@@ -93,24 +94,26 @@ def _with_threshold(chunking: Words, words: str) -> Words:
 
 
 def resolve(values: Mapping[str, Words], around: Surroundings) -> Surroundings:
-    """`around` with every value in force: the given ones settled, and the core levers' defaults.
+    """`settle`, refusing with VtuneError what vLLM would refuse; `combinations.look` tells the rest."""
+    settled = settle(values, around)
+    combinations.refuse(settled)
+    for name, words in settled.values.items():
+        lever = get(name)
+        elsewhere = lever.platforms and settled.platform not in (*lever.platforms, "other")
+        if elsewhere and words != lever.default(settled):
+            raise VtuneError(f"{name}={words}: not on {settled.platform}", f"use {name}={lever.default(settled)}")
+    return settled
 
-    Raises VtuneError for what vLLM would refuse; `combinations.look` tells the rest.
-    """
+
+def settle(values: Mapping[str, Words], around: Surroundings) -> Surroundings:
+    """`around` with every value in force: the given ones settled, and the core levers' defaults."""
     settled = replace(around, values=dict(values), given=frozenset(values))
     for lever in LEVERS:
         if lever.name in values or lever.core:
             words = lever.settle(values.get(lever.name) or lever.default(settled), settled)
             settled = replace(settled, values={**settled.values, lever.name: words})
     ordered = {lever.name: settled.values[lever.name] for lever in LEVERS if lever.name in settled.values}
-    settled = replace(settled, values=ordered)
-    combinations.refuse(settled)
-    for name, words in ordered.items():
-        lever = get(name)
-        elsewhere = lever.platforms and settled.platform not in (*lever.platforms, "other")
-        if elsewhere and words != lever.default(settled):
-            raise VtuneError(f"{name}={words}: not on {settled.platform}", f"use {name}={lever.default(settled)}")
-    return settled
+    return replace(settled, values=ordered)
 
 
 def given_in(flags: Mapping[str, Any]) -> dict[str, Words]:

@@ -124,7 +124,7 @@ class Host:
         known = startup.estimate(profile, kind)
         self._emit("launch", n=number, state="starting", ahead=ahead, argv=secrets.argv(launch.argv),
                    env=_told(launch.env), python=launch.python, url=launch.url, model=launch.model,
-                   asked=launch.asked, log=log.name, start_kind=kind,
+                   asked=launch.asked, log=log.name, start_kind=kind, install=launch.install,
                    estimate_s=round(sum(known.values()), 1) if known else None)  # fmt: skip
         for text in launch.warnings:
             self._emit("warning", n=number, text=text)

@@ -23,6 +23,7 @@ from tui.engine.settings import Profile
 from tui.errors import VtuneError
 from tui.session import attach as attached
 from tui.session import secrets, views
+from tui.session.change import change_since
 from tui.session.folder import header, new_folder
 from tui.session.frontage import Frontage
 from tui.session.host import Host, Policy
@@ -31,7 +32,7 @@ from tui.session.launching import launch_of, switch
 from tui.session.recorder import EngineRecorder
 from tui.session.runner import Runner
 from tui.session.snapshot import Snapshot
-from tui.session.state import State, change_since
+from tui.session.state import State
 from tui.session.traffic import Traffic, traffic_of
 from tui.session.watch import Watch
 from tui.traffic import recording as recordings

@@ -71,7 +71,9 @@ class LeverView:
     hint: str = ""  # what may be typed: "off | 2048 | 512/256"
     gain: str = ""  # one line: what it improves
     cost: str = ""  # one line: what it costs
-    note: str | None = None  # vLLM's own warning or a hazard for the value in force
+    note: str | None = None  # vLLM's own warning, a hazard, or what the value does to other levers
+    default: str | None = None  # what vLLM would choose here
+    missing: str | None = None  # why this install does not have it; None where it has
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tui.engine.kv_pool import PINNED
 from tui.metrics.scrape import Scrape
 from tui.session import bounds, journal
+from tui.session.change import describe_change
 from tui.session.journal import Event
 from tui.session.trace import Trace
 from tui.traffic.tick import Finished, Tick
@@ -37,6 +37,7 @@ class EngineRecord:
     url: str | None = None
     log: str | None = None  # file name inside the session folder
     asked: dict[str, str] = field(default_factory=dict)
+    install: dict[str, Any] = field(default_factory=dict)  # `engine.availability.as_json` of where it was started
     start_kind: str | None = None
     start_s: float | None = None
     estimate_s: float | None = None
@@ -154,6 +155,7 @@ def _launch(state: State, event: Event) -> None:
         url=event.get("url"),
         log=event.get("log"),
         asked=event.get("asked", {}),
+        install=event.get("install", {}),
         start_kind=event.get("start_kind"),
         estimate_s=event.get("estimate_s"),
         model=event.get("model"),
@@ -368,23 +370,6 @@ _HANDLERS = {
     "notice": _notice,
     "close": _close,
 }
-
-
-def describe_change(before: dict[str, str], after: dict[str, str]) -> str:
-    """What differs between two settings of the levers: ``prefix-caching off, max-num-seqs 64``.
-
-    A pool that vtune pinned is no change: it is there so that none happens.
-    """
-    names = [name for name in dict.fromkeys((*after, *before)) if name != PINNED]
-    return ", ".join(f"{name} {after.get(name, 'unset')}" for name in names if before.get(name) != after.get(name))
-
-
-def change_since(before: RunRecord, state: State) -> str:
-    """What a run made now changes against the run `before`, as its label."""
-    changes = [describe_change(state.engines[before.engine].asked, state.asked)]
-    if before.recording.get("sha256") != state.recording.get("sha256"):
-        changes.append(f"recording {state.recording.get('name')}")
-    return ", ".join(filter(None, changes)) or "same again"
 
 
 def fold(header: Event, events: Iterable[Event]) -> State:

@@ -34,12 +34,12 @@ def in_order(levers: tuple[LeverView, ...]) -> tuple[LeverView, ...]:
 
 def toggled(lever: LeverView) -> str | None:
     """The value that space asks for; None where only editing makes sense."""
-    now = lever.pending or lever.asked
+    now = lever.pending or lever.asked or lever.applied or lever.default or ""
     if lever.toggle is not None:
         off, on = lever.toggle
         if now != off:
             return off
-        return lever.asked if lever.asked != off else on
+        return lever.asked if lever.asked not in (off, "") else on
     if lever.choices:
         place = lever.choices.index(now) if now in lever.choices else -1
         return lever.choices[(place + 1) % len(lever.choices)]
@@ -153,13 +153,13 @@ class LeverList(Panel):
         self.cursor = max(0, min(self.cursor + by, len(self._snapshot.levers) - 1))
 
     def action_toggle(self) -> None:
-        if (lever := self.lever) is None:
-            return
+        if (lever := self.lever) is None or lever.missing is not None:
+            return  # the note under the list says why
         value = toggled(lever)
         self.post_message(self.Edit(lever) if value is None else self.Set(lever.name, value))
 
     def action_edit(self) -> None:
-        if (lever := self.lever) is not None:
+        if (lever := self.lever) is not None and lever.missing is None:
             self.post_message(self.Edit(lever))
 
     def edit(self, name: str) -> None:
@@ -173,7 +173,8 @@ class LeverList(Panel):
 def _lines(lever: LeverView, width: int, at: bool, focused: bool, differs: bool) -> list[Content]:
     """One line, or two when title and value do not fit side by side."""
     width = min(width, _WIDEST)
-    head = words(("▸ " if at else "  ", "bold $primary"), plain(lever.title, width - 2))
+    title = plain(lever.title, width - 2)
+    head = words(("▸ " if at else "  ", "bold $primary"), title if lever.missing is None else (title, "$dim strike"))
     value = _value(lever, differs)
     back = "on $block-cursor-background" if focused else ""
     room = width - head.cell_length - value.cell_length
@@ -191,8 +192,13 @@ def _stylize(line: Content, style: str) -> Content:
 def _value(lever: LeverView, differs: bool) -> Content:
     asked = plain(lever.asked, 40)
     mark = ("≠ ", "bold $error") if differs else ""
+    if lever.missing is not None and lever.pending is None:
+        return words(("not here", "$dim"))
+    if not asked and lever.pending is None:  # nobody asked: what runs, else what vLLM chooses
+        return words((plain(lever.applied or lever.default or "unknown", 40), "$dim"))
     if lever.pending is not None:
-        return words(mark, (f"{asked} → ", "$dim"), (plain(lever.pending, 40), "bold $warning"))
+        before = asked or plain(lever.applied or lever.default or "", 40)
+        return words(mark, (f"{before} → ", "$dim"), (plain(lever.pending, 40), "bold $warning"))
     if asked == "off":
         return words(mark, ("○ off", "$dim"))
     return words(mark, ("● on", "$success") if asked == "on" else asked)

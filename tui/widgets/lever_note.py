@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from tui.session.snapshot import LeverView, Snapshot
+from tui.widgets.key_names import key
 from tui.widgets.lever_list import differs
 from tui.widgets.lines import Lines
 from tui.widgets.panel import words
@@ -56,12 +57,16 @@ def _about(lever: LeverView, mismatches: tuple[str, ...]) -> list[Content]:
         lines.append(
             words(("≠ ", "bold $error"), f"asked {plain(lever.asked)}, the engine runs {plain(lever.applied)}")
         )
+    if lever.missing is not None:
+        lines.append(words(("○ ", "$dim"), plain(lever.missing, 200)))
     if lever.note:
         lines.append(words(("▲ ", "$warning"), plain(lever.note, 300)))
     if lever.gain:
         lines.append(words(("+ ", "$success"), (plain(lever.gain, 300), "$dim")))
     if lever.cost:
         lines.append(words(("− ", "$error"), (plain(lever.cost, 300), "$dim")))
+    if lever.default is not None and lever.missing is None:
+        lines.append(words((f"vLLM alone would take {plain(lever.default, 40)}", "$dim")))
     return lines
 
 
@@ -82,6 +87,6 @@ def _state(view: View) -> list[Content]:
         )
     if view.pending:
         number = f"{view.pending} change{'s' if view.pending > 1 else ''}"
-        lines.append(words((number, "bold $warning"), (" · a apply · u undo", "$dim")))
+        lines.append(words((number, "bold $warning"), (f" · {key('apply')} apply · {key('undo')} undo", "$dim")))
     lines += [words(("▲ ", "$warning"), plain(warning, 200)) for warning in view.warnings[:3]]
     return lines
