@@ -4,11 +4,10 @@ import json
 
 from standin.fixture import INTERPRETER
 
-from tui.engine import profile as profiles
+from tui import cli
+from tui.session import report, state, views
 from tui.session.reuse import study
 from tui.session.reuse.copied import copied
-from tui.session.session import Session
-from tui.session.traffic import traffic_of
 from tui.traffic.outcome import Outcome
 from tui.traffic.recording import Request
 
@@ -126,31 +125,27 @@ def test_answers_that_copy_their_prompt_are_foretold_and_others_not():
     assert copied([("", "a b c a b c a b c a b c")]).accepted > 0  # they may copy themselves
 
 
-async def test_a_small_pool_thrashes_and_the_result_names_the_prefix(tmp_path, monkeypatch):
+def test_a_small_pool_thrashes_and_everything_that_tells_a_run_names_it(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("VTUNE_STATE", str(tmp_path / "state"))
-    recording = tmp_path / "turns.jsonl"
+    recording, folder = tmp_path / "turns.jsonl", tmp_path / "session"
     rows = [{"schema": "vtune.recording/1", "name": "turns"}]
     for n in range(12):
         text = " ".join(f"w{(n % 3) * 1000 + i}" for i in range(300))
         rows.append({"id": f"r{n}", "at": 0.01 * n, "path": "/v1/completions",
                      "body": {"prompt": f"{text} {n}", "max_tokens": 4}})  # fmt: skip
     recording.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    profile = profiles.with_settings(
-        profiles.load("demo"),
-        [f"engine.python={INTERPRETER}", "engine.warm=off", "raw.num-gpu-blocks-override=5", "engine.args.seed=1"],
-    )
-    session = Session(profile, traffic_of(profile, recording_ref=str(recording), pace="closed:1"), tmp_path / "s")
-    try:
-        await session.start()
-        await session.ready()
-        await session.replay()
-        result = await session.finished()
-        picture = session.snapshot()
-    finally:
-        await session.close()
+    settings = [f"engine.python={INTERPRETER}", "engine.warm=off", "raw.num-gpu-blocks-override=5"]
+    words = ["replay", str(recording), "--pace", "closed:1", "--session", str(folder)]
+    assert cli.main([*words, "--json", str(tmp_path / "run.json"), *(w for s in settings for w in ("--set", s))]) == 0
+    said = capfd.readouterr()
+    assert "next: kv-dtype=fp8: hits reach 0 %" in said.err
+    assert "evicted" in said.out and "asked for again in 9 requests" in said.out
+
+    result = json.loads((tmp_path / "run.json").read_text())
     lost = result["prefix_cache"]["lost"]
     assert lost["requests"] == 9 and lost["evicted_tokens"] > 0.5 * lost["prompt_tokens"]
-    assert lost["prefixes"][0]["asked_by"]
-    assert any("evicted" in words for words in result["caveats"])
-    assert picture.metrics.kv.evicted_tokens == lost["evicted_tokens"]
-    assert picture.next_step.startswith("kv-dtype=fp8: hits reach 0 %")
+    assert any(words.startswith("thrashing") for words in result["caveats"])
+    shown = views.snapshot(state.load(folder), folder, 0.0, None)  # as when it is opened again
+    assert shown.metrics.kv.evicted_tokens == lost["evicted_tokens"] and shown.next_step.startswith("kv-dtype=fp8")
+    text = report.render(folder)
+    assert "After run 1, try `kv-dtype=fp8`" in text and "evicted and asked for again" in text
