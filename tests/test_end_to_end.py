@@ -88,6 +88,11 @@ def check_runs(on, off, ratios):
     assert abs(hits["hit_rate"] - hits["client_hit_rate"]) < 0.01
     assert hits["hit_rate"] <= hits["ceiling"] + 0.01
     assert off["prefix_cache"]["state"] == "off" and off["prefix_cache"]["hit_rate"] is None
+    kv = on["kv_cache"]
+    assert kv["residency"] is not None and kv["partial_blocks"]["share"] > 0
+    fp8 = next(row["tokens"] for row in kv["would_hold"] if row["value"] == "fp8")
+    assert 2 * kv["tokens"] <= fp8 <= 2 * (kv["tokens"] + kv["block_size"])
+    assert on["prefix_cache"]["lost"]["evicted_tokens"] == 0  # the pool holds all of it
     assert on["ttft_s"]["warm"]["n"] >= 2
     assert ratios["ttft_s.warm.p50"] > 1.5
     assert on["speculative"]["state"] == "off" and on["speculative"]["acceptance_rate"] is None
