@@ -160,6 +160,8 @@ def test_chunking_that_was_tried_under_its_number_is_tried():
         ({"vllm": "0.6.6"}, "speculative", "ngram:4:2-4"),  # needs 0.8.5
         ({}, "block-size", "48"),  # on a CPU a multiple of 32
         ({}, "kv-offload", "8GiB"),  # only on GPUs
+        ({"install": {"levers": {"prefix-caching": {"available": False, "reason": "no such flag"}}}},
+         "prefix-caching", "on"),  # its own parser said so
         ({"env": {"VLLM_CPU_KVCACHE_SPACE": "1"}}, "kv-pool", "2GiB"),  # the variable would win
     ],
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from tui.engine import availability, combinations, levers
 from tui.engine.lever import Surroundings
@@ -95,7 +96,7 @@ def can_of(state: State, engine: EngineRecord | None) -> Can:
     def can(lever: str, value: str) -> bool:
         if engine is None:
             return False
-        words = _words(lever, value, around)
+        words = _words(lever, value, around, engine.install.get("levers", {}).get(lever))
         return words is not None and not {(lever, value), (lever, words)} & (tried | refused)
 
     return can
@@ -109,18 +110,23 @@ def _all_values(engine: EngineRecord) -> list[tuple[str, str]]:
 def _surroundings(engine: EngineRecord | None) -> Surroundings:
     if engine is None:
         return Surroundings()
-    platform = "cpu" if (engine.device or "").upper().startswith("CPU") else "other"
-    return Surroundings(
-        platform=platform, version=engine.vllm, env=engine.env,
+    told = availability.from_json(engine.install)
+    known = told.platform != "other"
+    here = "cpu" if (engine.device or "").upper().startswith("CPU") else "other"
+    return replace(
+        told,
+        platform=told.platform if known else here,
+        version=told.version or engine.vllm,
+        env={**told.env, **engine.env},
         values={name: value for name, value in engine.asked.items() if "raw." not in (name[:4], value[:4])},
-        max_model_len=engine.max_model_len,
-    )  # fmt: skip
+        max_model_len=told.max_model_len or engine.max_model_len,
+    )
 
 
-def _words(name: str, value: str, around: Surroundings) -> str | None:
+def _words(name: str, value: str, around: Surroundings, offered: Mapping[str, Any] | None) -> str | None:
     """The value in force if it were asked for; None where this install lacks it, or vLLM would refuse it."""
     lever = levers.get(name)
-    if availability.missing(lever, around) is not None:
+    if not offered["available"] if offered is not None else availability.missing(lever, around) is not None:
         return None
     try:
         words = lever.settle(lever.parse(value), around)
