@@ -110,6 +110,8 @@ def _check(path: Path, group: list[Binding], mapped: Mapping[str, str], lines: M
         assert binding.id is not None
         for key in mapped.get(binding.id, binding.key).split(","):
             other = taken.setdefault(key, binding.id)
+            if key in binding.key.split(","):
+                continue  # its own key, which may stand before the same key of all places
             if other != binding.id and binding.id in mapped:
                 raise VtuneError(
                     f"{path}:{lines[binding.id]}: {format_key(key)} is the key of {other}",

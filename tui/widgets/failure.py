@@ -6,6 +6,7 @@ from textual.content import Content
 
 from tui.session.snapshot import EngineState, Snapshot
 from tui.widgets.engine_state import STATES
+from tui.widgets.key_names import key
 from tui.widgets.log_tail import LogTail, log_lines
 from tui.widgets.panel import Panel, words
 from tui.widgets.plain import plain
@@ -30,9 +31,8 @@ class FailureView(Panel):
     def view(self, snapshot: Snapshot) -> View:
         engine = snapshot.engine
         if engine.failure is None:
-            return View(
-                engine.state, "no cause was found in the log", "l shows the whole log", bool(snapshot.pending), ()
-            )
+            whole = f"{key('log')} shows the whole log"
+            return View(engine.state, "no cause was found in the log", whole, bool(snapshot.pending), ())
         self._tail.look(engine.log_path)
         return View(
             engine.state, engine.failure.what, engine.failure.mend, bool(snapshot.pending), tuple(self._tail.lines)
@@ -51,7 +51,9 @@ class FailureView(Panel):
             lines += [
                 Content(""),
                 words(
-                    (f"R starts it again{' · u drops the change' if view.pending else ''} · l shows the log", "$dim")
+                    (f"{key('restart')} starts it again", "$dim"),
+                    (f" · {key('undo')} undoes the change" if view.pending else "", "$dim"),
+                    (f" · {key('log')} shows the log", "$dim"),
                 ),
             ]
         room = height - len(lines) - 1

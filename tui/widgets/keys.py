@@ -1,6 +1,8 @@
 """The bottom line: the keys that do something here and now, whole or not at all."""
 
-from textual.binding import Binding
+from collections.abc import Callable
+
+from textual.binding import ActiveBinding, Binding
 from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
@@ -20,13 +22,28 @@ class Keys(Widget):
     def render(self) -> Content:
         width = self.content_size.width
         offers = getattr(self.screen, "offers", lambda binding: True)
-        active = [one.binding for one in self.screen.active_bindings.values() if one.enabled]
-        offered = [binding for binding in active if offers(binding)]
+        active = [one for one in self.screen.active_bindings.values() if one.enabled and offers(one.binding)]
+        offered = [one.binding for one in sorted(active, key=_place(active))]
         right = _row([one for one in offered if one.id in _ALWAYS], self, width)
         here = [one for one in offered if one.show and one.id not in _ALWAYS]
         left = _row(here, self, width - right.cell_length - (2 if right else 0))
         gap = " " * max(0, width - left.cell_length - right.cell_length)
         return Content.assemble(left, gap, right)
+
+
+def _place(active: list[ActiveBinding]) -> Callable[[ActiveBinding], tuple[int, int]]:
+    """Sorts as declared, whichever key a binding has: by the widget, the screen, the app, and within each."""
+    nodes = list(dict.fromkeys(one.node for one in active))
+    declared = {
+        node: [getattr(one, "id", None) for base in type(node).__mro__ for one in base.__dict__.get("BINDINGS", ())]
+        for node in nodes
+    }
+
+    def place(one: ActiveBinding) -> tuple[int, int]:
+        ids, id = declared[one.node], one.binding.id
+        return nodes.index(one.node), ids.index(id) if id in ids else len(ids)
+
+    return place
 
 
 def _row(bindings: list[Binding], widget: Widget, room: int) -> Content:

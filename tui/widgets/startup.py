@@ -7,6 +7,7 @@ from textual.content import Content
 from tui.session.snapshot import EngineState, EngineView, PhaseView, Snapshot
 from tui.widgets import figures
 from tui.widgets.engine_state import STATES
+from tui.widgets.key_names import key
 from tui.widgets.log_tail import LogTail, log_lines
 from tui.widgets.panel import Panel, words
 from tui.widgets.plain import plain
@@ -43,7 +44,7 @@ class Startup(Panel):
         lines += [_phase(phase) for phase in view.phases][-max(1, height - len(lines) - 3) :]
         room = height - len(lines) - 2
         if room > 0 and view.log:
-            lines += [Content(""), words(("last log lines · l shows the log", "$dim"))]
+            lines += [Content(""), words((f"last log lines · {key('log')} shows the log", "$dim"))]
             lines += log_lines(view.log, width, room)
         return lines
 

@@ -9,6 +9,7 @@ from tui.traffic.outcome import REUSES
 from tui.traffic.tick import Finished
 from tui.widgets import figures
 from tui.widgets.histogram import p95, quantile
+from tui.widgets.key_names import key
 from tui.widgets.look import GLYPHS
 from tui.widgets.panel import Panel, flow, told, words
 from tui.widgets.ttft_plot import Times, histogram
@@ -57,7 +58,7 @@ class Ttft(Panel):
             return (
                 told("no first token yet", width)
                 if view.number
-                else told("nothing measured yet", width, "r replays the recording")
+                else told("nothing measured yet", width, f"{key('replay')} replays the recording")
             )
         legend = _legend(view, width)
         if height - len(legend) < 6:
