@@ -162,13 +162,17 @@ def test_chunking_that_was_tried_under_its_number_is_tried():
         ({}, "kv-offload", "8GiB"),  # only on GPUs
         ({"install": {"levers": {"prefix-caching": {"available": False, "reason": "no such flag"}}}},
          "prefix-caching", "on"),  # its own parser said so
-        ({"env": {"VLLM_CPU_KVCACHE_SPACE": "1"}}, "kv-pool", "2GiB"),  # the variable would win
     ],
 )
 def test_what_this_install_lacks_is_never_suggested(engine, lever, value):
     state = session({}, **engine)
     can = can_of(state, state.engines[1])
     assert not can(lever, value)
+
+
+def test_a_lever_that_replaces_its_variable_can_be_suggested():
+    state = session({}, env={"VLLM_CPU_KVCACHE_SPACE": "1"})
+    assert can_of(state, state.engines[1])("kv-pool", "2GiB")
 
 
 def test_flags_given_raw_do_not_stand_in_the_way():

@@ -128,6 +128,8 @@ def _words(name: str, value: str, around: Surroundings, offered: Mapping[str, An
     lever = levers.get(name)
     if not offered["available"] if offered is not None else availability.missing(lever, around) is not None:
         return None
+    # A lever that is set replaces the variables that say the same.
+    around = replace(around, env={key: word for key, word in around.env.items() if key not in lever.owns_env})
     try:
         words = lever.settle(lever.parse(value), around)
         combinations.refuse(replace(around, values={**around.values, name: words}))
