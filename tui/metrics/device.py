@@ -156,6 +156,11 @@ def _through_nvidia_smi() -> tuple[Gpu, ...] | None:
     return tuple(found) or None
 
 
+def query_gpus(field: str) -> list[str] | None:
+    """``index, value`` of a field of nvidia-smi, a line a GPU; None where it is not there, or has no such field."""
+    return _nvidia_smi(f"--query-gpu=index,{field}")
+
+
 def _nvidia_smi(query: str) -> list[str] | None:
     """Lines of a query's CSV, numbers without units; None without nvidia-smi or a driver that answers."""
     if (program := shutil.which("nvidia-smi")) is None:

@@ -86,6 +86,8 @@ class RunRecord:
     gpu_memory: list[tuple[float, int]] = field(default_factory=list, compare=False)
     meta: dict[str, Any] = field(default_factory=dict)  # the whole run event
     reuse: dict[str, Any] = field(default_factory=dict)  # what became of its prompts' blocks, see session/reuse
+    load: list[tuple[float, float, float, int]] = field(default_factory=list)  # epoch s; cores of others, stolen, all
+    conditions: list[str] = field(default_factory=list)  # what may have slowed its GPU down
     end: dict[str, Any] | None = None
     result: dict[str, Any] | None = None
 
@@ -298,6 +300,16 @@ def _memory(state: State, event: Event) -> None:
         run.gpu_memory.append((event["t"], engine.gpu_bytes))
 
 
+def _machine(state: State, event: Event) -> None:
+    """Who else used the machine while a run was going on."""
+    if state.running is None or state.runs[state.running].state == "preparing":
+        return
+    run = state.runs[state.running]
+    if event.get("others") is not None:
+        run.load.append((event["t"], event["others"], event["steal"], event["cores"]))
+    run.conditions.extend(words for words in event.get("conditions", ()) if words not in run.conditions)
+
+
 def _run_end(state: State, event: Event) -> None:
     run = state.runs[event["n"]]
     run.state, run.end, run.result = event.get("state", "done"), event.get("end"), event.get("result")
@@ -359,6 +371,7 @@ _HANDLERS = {
     "tick": _tick,
     "scrape": _scrape,
     "memory": _memory,
+    "machine": _machine,
     "reuse": _reuse,
     "run-end": _run_end,
     "lever": _lever,

@@ -6,6 +6,7 @@ import time
 import httpx
 
 from tui.metrics import device
+from tui.metrics.contention import Contention, gpu_conditions
 from tui.metrics.scrape import Scrape
 from tui.metrics.several import AnyScraper, scraper
 from tui.session.host import Emit, Host
@@ -30,6 +31,7 @@ class Watch:
         self._last: Scrape | None = None
         self._stall = Stall()
         self._chunks = 0
+        self._contention = Contention()
         self.seen_at: float | None = None  # epoch of the newest scrape, told or not
 
     def begin(self) -> None:
@@ -102,6 +104,17 @@ class Watch:
         record = self._state.engines[number]
         if _differs(used, record.memory_bytes) or _differs(gpu, record.gpu_bytes):
             self._emit("memory", n=number, bytes=used, gpu=gpu)
+        if self._state.running is None:
+            self._contention = Contention()  # what others did before a run is none of it
+        else:
+            await self._machine(number, pids, gpu is not None)
+
+    async def _machine(self, number: int, pids: list[int], on_gpu: bool) -> None:
+        load = await asyncio.to_thread(self._contention.look, pids)
+        conditions = await asyncio.to_thread(gpu_conditions, pids) if on_gpu else ()
+        if load is not None or conditions:
+            told = {} if load is None else {"others": load.others, "steal": load.steal, "cores": load.cores}
+            self._emit("machine", n=number, **told, **({"conditions": list(conditions)} if conditions else {}))
 
 
 def _differs(now: int | None, before: int | None) -> bool:

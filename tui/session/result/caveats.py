@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from tui.session.result import machine
 from tui.session.result.counters import Seen
 from tui.session.state import RunRecord
 from tui.session.stats import FEWEST_P95
@@ -39,6 +40,7 @@ def caveats(
         _loop(run),
         *_counters(result, seen),
         *_client(result, outcomes),
+        *machine.caveats(run.load, run.conditions),
     ]
     return [words for words in found if words]
 
