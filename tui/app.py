@@ -66,7 +66,7 @@ class VtuneApp(App[None]):
         self._leaving = False
         for theme in (look.DARK, look.LIGHT, look.SIXTEEN):
             self.register_theme(theme)
-        self.theme = look.fitting(self.console.color_system)
+        self.theme = look.DARK.name
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return look.role_defaults(self.current_theme)
@@ -81,6 +81,8 @@ class VtuneApp(App[None]):
         return screen
 
     def on_mount(self) -> None:
+        if not self.is_headless:
+            self.theme = look.fitting(self.console.color_system)
         loop = asyncio.get_running_loop()
         for number in _ENDING_SIGNALS:
             loop.add_signal_handler(number, self._end_by_signal, number)

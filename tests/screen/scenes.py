@@ -214,3 +214,10 @@ def died(log: Path | None = None) -> Snapshot:
         runs=runs(2),
         metrics=metrics(),
     )
+
+
+def attached() -> Snapshot:
+    """An engine that vtune does not own: nothing was asked of it, some of what it runs is known."""
+    levers = tuple(replace(one, asked=one.applied or "unknown") for one in LEVERS)
+    view = engine(state="attached", start_kind="attached", start_s=None, device=None, memory_bytes=None)
+    return ready(profile="attached", engine=view, levers=levers, metrics=replace(metrics(), age_s=1.1), runs=runs(1))

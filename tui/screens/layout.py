@@ -35,10 +35,10 @@ def arrange(width: int, height: int, stage: Stage, area: str, maximised: bool, b
 
 
 def _all(height: int, stage: Stage, busy: bool, area: str) -> set[str]:
-    shown = {"middle", "centre", "levers", "runs", "numbers"}
+    shown = {"middle", "centre", "levers", "runs"}
     if stage != "panels":
         return shown | {stage}
-    shown |= {"panels", *PANELS}
+    shown |= {"numbers", "panels", *PANELS}
     # Without a replay the strip is empty; its rows serve the panels better unless there are plenty.
     roomy = height >= 34 if busy or area == "requests" else height >= 44
     return shown | {"requests"} if roomy else shown
@@ -49,7 +49,7 @@ def _one(height: int, stage: Stage, area: str) -> set[str]:
     if area in ("levers", "runs"):
         return names | ({area} if area == "runs" else {"middle", area})
     shown = names | {"middle", "centre"}
-    if height >= 18:
+    if height >= 18 and stage == "panels":
         shown.add("numbers")
     if area in PANELS:
         return shown | ({"panels", area} if stage == "panels" else {stage})

@@ -6,6 +6,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
+_SHADES = {"█": "", "▒": " 45%", "░": " 30%"}
 
 
 class Canvas:
@@ -41,12 +42,12 @@ class Canvas:
             self.put(x, floor - whole, EIGHTHS[max(1, eighths)], style)
 
     def level(self, y: int, first: int, last: int, style: str, char: str = "┄") -> None:
-        """A line across; where it crosses a full cell, that cell's colour stays behind it."""
+        """A line across; where it crosses a filled cell, that cell's colour stays behind it."""
         if not 0 <= y < self.height:
             return
         for x in range(max(0, first), min(self.width, last + 1)):
-            under = self._styles[y][x] if self._cells[y][x] == "█" else ""
-            self.put(x, y, char, f"{style} on {under}" if under else style)
+            shade = _SHADES.get(self._cells[y][x])
+            self.put(x, y, char, style if shade is None else f"{style} on {self._styles[y][x]}{shade}")
 
     def lines(self) -> list[Content]:
         return [_line(cells, styles) for cells, styles in zip(self._cells, self._styles, strict=True)]
