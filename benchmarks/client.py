@@ -1,40 +1,51 @@
-"""How exact is the replay's client, and what does it cost? Beside a plain httpx client, in the same run.
+"""How exact is the replay's client, and what does it cost? Beside every other load client that is installed.
 
-Both clients stream from a server of ours that logs when it received each request and wrote its first token
-(`truth_server.py`). The error of a client is its TTFT, from sending, minus the server's. The server is pinned to one
-core and the client to another. ``python benchmarks/client.py [--json FILE]``.
+All stream from a server of ours that logs when it received each request and wrote its first token
+(`truth_server.py`). A client's error is its TTFT, from sending, minus the server's; send lateness and throughput are
+the server's own observation. The server is pinned to one core and the clients, one after another, to another; in each
+case all clients take their turn, in an order that moves on by one.
+``python benchmarks/client.py [--peers DIR] [--setup] [--only NAME,...] [--json FILE]``.
 """
 
 import argparse
-import asyncio
-import gc
 import json
 import os
-import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic_ns
 from typing import Any
+from urllib.request import ProxyHandler, build_opener
 
-import httpx
+import client_peers as peers
 import numpy
-
-from tui.traffic import recording
-from tui.traffic.recording import Request
-from tui.traffic.replay import Replay, ReplaySpec, read_outcomes
+from client_peers import Asked, Peer
 
 HERE = Path(__file__).resolve().parent
-CASES = (  # name, streams, requests, tokens each, TTFT ms, ms between tokens
-    ("saturated", 64, 640, 128, 0.0, 0.0),
-    ("paced", 1, 20, 64, 50.0, 10.0),
-    ("paced", 32, 320, 64, 50.0, 10.0),
-    ("paced", 128, 1280, 64, 50.0, 10.0),
-)
-BODY = {"model": "made", "messages": [{"role": "user", "content": "Write a story about a lighthouse keeper. " * 4}]}
+MOST_S = 120  # for one client in one case
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    asked: Asked
+    ttft_ms: float = 0.0
+    itl_ms: float = 0.0
+    burst: int = 1
+
+
+CASES = (
+    Case("saturated", Asked(64, 640, 128, None)),
+    Case("saturated, 16 a write", Asked(64, 1280, 256, None), burst=16),
+    *(Case(f"{n} stream{'s' * (n > 1)}", Asked(n, 10 * n if n > 1 else 20, 64, None), 50.0, 10.0)
+      for n in (1, 32, 128, 256)),
+    Case("1,000 requests/s", Asked(0, 3000, 4, 1000.0), 5.0, 2.0),
+)  # fmt: skip
 
 
 def pin(core: int) -> None:
@@ -43,8 +54,9 @@ def pin(core: int) -> None:
 
 
 @contextmanager
-def truth_server(ttft_ms: float, itl_ms: float) -> Iterator[str]:
-    command = [sys.executable, str(HERE / "truth_server.py"), "--ttft-ms", str(ttft_ms), "--itl-ms", str(itl_ms)]
+def truth_server(case: Case) -> Iterator[str]:
+    command = [sys.executable, str(HERE / "truth_server.py"), "--ttft-ms", str(case.ttft_ms),
+               "--itl-ms", str(case.itl_ms), "--burst", str(case.burst)]  # fmt: skip
     env = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     server = subprocess.Popen(command, stdout=subprocess.PIPE, env=env, preexec_fn=lambda: pin(0))
     assert server.stdout is not None
@@ -55,127 +67,155 @@ def truth_server(ttft_ms: float, itl_ms: float) -> Iterator[str]:
         server.wait()
 
 
-async def by_replay(url: str, streams: int, requests: int, tokens: int, folder: Path) -> dict[str, Any]:
-    """{"ttft": {id: ns from sending}, "chunks", "cpu_s", "wall_s"} of our client; ids are the X-Request-Id."""
-    rows = [Request(f"r{i}", 0.0, "/v1/chat/completions", {**BODY, "max_tokens": tokens}) for i in range(requests)]
-    path = folder / f"recording-{monotonic_ns()}.jsonl"
-    out = path.with_suffix(".run")
-    recording.write(path, {"name": "made", "synthetic": True}, rows)
-    run = await Replay.start(ReplaySpec(url, None, str(path), str(out), pace=f"closed:{streams}", keep_text=False))
-    end = await run.wait()
-    header, outcomes, _ = read_outcomes(out)
-    prefix = header["request_ids"].partition("-N,")[0]
-    ttft = {}
-    for o in outcomes:
-        if o.ttft_s is not None and o.sent_s is not None:
-            ttft[f"{prefix}-{o.id[1:]}"] = int((o.ttft_s - (o.sent_s - o.due_s)) * 1e9)
-    cpu = end.fidelity["replayer_cpu_share"] * (end.duration_s or 0.0)
-    chunks = end.fidelity["content_events"]
-    return {"ttft": ttft, "chunks": chunks, "cpu_s": cpu, "wall_s": end.duration_s, "clock": end.fidelity["clock"]}
+def truth_of(url: str) -> list[list[Any]]:
+    """[id, received, first, last, chunks] of each answer, in order of receiving."""
+    with build_opener(ProxyHandler({})).open(f"{url}/truth") as answer:
+        return sorted(json.load(answer), key=lambda row: row[1])
 
 
-async def by_httpx(url: str, streams: int, requests: int, tokens: int) -> dict[str, Any]:
-    """The same with httpx as its documentation shows it, in a process of its own (see `main`)."""
-    ttft: dict[str, int] = {}
-    numbers, chunks = iter(range(requests)), 0
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-
-    async def worker(client: httpx.AsyncClient) -> None:
-        nonlocal chunks
-        for number in numbers:
-            sent, first = monotonic_ns(), None
-            headers = {"X-Request-Id": f"h-{number}"}
-            body = {**BODY, "max_tokens": tokens, "stream": True}
-            async with client.stream("POST", f"{url}/v1/chat/completions", json=body, headers=headers) as answer:
-                async for line in answer.aiter_lines():
-                    at = monotonic_ns()
-                    if line.startswith("data: {"):
-                        choices = json.loads(line[6:])["choices"]
-                        if choices and choices[0]["delta"].get("content"):
-                            chunks += 1
-                            first = first or at
-            ttft[f"h-{number}"] = (first or sent) - sent
-
-    gc.disable()
-    wall, cpu = monotonic_ns(), _cpu()
-    async with httpx.AsyncClient(timeout=None, limits=limits, trust_env=False) as client:
-        await asyncio.gather(*(worker(client) for _ in range(streams)))
-    return {"ttft": ttft, "chunks": chunks, "cpu_s": _cpu() - cpu, "wall_s": (monotonic_ns() - wall) / 1e9}
+def run(peer: Peer, url: str, case: Case, folder: Path) -> dict[str, Any]:
+    """What one client made of one case."""
+    out = folder / f"{peer.name}-{time.monotonic_ns()}".replace(" ", "-")
+    out.mkdir()
+    command = peer.command(url, case.asked, out)
+    log = (out / "log").open("w")
+    began = time.monotonic_ns()
+    process = subprocess.Popen(command, stdout=log, stderr=log, cwd=out, env=peers.environment(),
+                               preexec_fn=lambda: pin(1), start_new_session=True)  # fmt: skip
+    cpu, memory, late = watched(process)
+    truth = truth_of(url)
+    if late:
+        return {"failed": f"not done within {MOST_S} s"}
+    try:
+        rows = peer.read(out)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        words = (out / "log").read_text(errors="replace").strip().splitlines()[-1:]
+        return {"failed": f"{type(error).__name__}: {error}; its last words: {' '.join(words)[:200]}"}
+    return judged(rows, truth, case, began) | {"cpu_s": cpu, "memory_mb": memory}
 
 
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+def watched(process: subprocess.Popen[bytes]) -> tuple[float, float, bool]:
+    """CPU seconds and largest resident memory (MB) of the client with all its processes, and whether it was cut."""
+    memory, end = 0.0, time.monotonic() + MOST_S
+    before = os.times()
+    while process.poll() is None:
+        memory = max(memory, sum(_resident(pid) for pid in _members(process.pid)))
+        if time.monotonic() > end:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return 0.0, memory, True
+        time.sleep(0.25)
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return used, memory, False
 
 
-def judged(result: dict[str, Any], url: str, streams: int) -> dict[str, float]:
-    """Errors in ms against the server's truth, without each stream's first request, whose connection is new."""
-    truth = httpx.get(f"{url}/truth", trust_env=False).json()
-    late = sorted(truth, key=lambda name: truth[name][0])[streams:]
-    errors = [
-        (result["ttft"][name] - (truth[name][1] - truth[name][0])) / 1e6 for name in late if name in result["ttft"]
-    ]
-    return {
-        "error_p50_ms": float(numpy.quantile(errors, 0.5)),
-        "error_p99_ms": float(numpy.quantile(errors, 0.99)),
-        "cpu_s_per_1000_chunks": 1000 * result["cpu_s"] / result["chunks"],
-        "chunks_per_s": result["chunks"] / result["wall_s"],
-        "requests": len(errors),
+def _members(root: int) -> list[int]:
+    """The process and all below it, whatever session they made for themselves."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            children.setdefault(int(stat[1]), []).append(int(entry.name))
+    found, left = [], [root]
+    while left:
+        found.append(left.pop())
+        left += children.get(found[-1], [])
+    return found
+
+
+def _resident(pid: int) -> float:
+    """Proportional set size, MB: pages that processes share count once."""
+    try:
+        words = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in words if line.startswith("Pss:")), 0.0)
+
+
+def judged(rows: list[list[int]], truth: list[list[Any]], case: Case, began: int) -> dict[str, Any]:
+    """Figures against the server's truth. A client's rows and the server's are matched by their order; requests of a
+    warm-up come first and are left out, and so is each stream's first request, whose connection is new."""
+    truth = truth[-len(rows) :]
+    chunks = sum(row[4] for row in truth)
+    found: dict[str, Any] = {
+        "requests": len(rows),
+        "chunks_per_s": chunks / ((max(row[3] for row in truth) - truth[0][1]) / 1e9),
+        "chunks": chunks,
+        "first_request_s": (truth[0][1] - began) / 1e9,
     }
+    if case.asked.rate:
+        found["lateness_p99_ms"] = quantile(lateness(truth, case.asked.rate), 0.99)
+    elif case.ttft_ms:
+        kept = list(zip(rows, truth, strict=True))[case.asked.streams :]
+        errors = [(row[1] - (real[2] - real[1])) / 1e6 for row, real in kept]
+        found |= {"error_p50_ms": quantile(errors, 0.5), "error_p99_ms": quantile(errors, 0.99)}
+    return found
 
 
-def measure(case: tuple[Any, ...], folder: Path) -> dict[str, Any]:
-    name, streams, requests, tokens, ttft_ms, itl_ms = case
-    with truth_server(ttft_ms, itl_ms) as url:
-        ours = asyncio.run(by_replay(url, streams, requests, tokens, folder))
-        row = {"case": name, "streams": streams, "clock": ours["clock"], "replay": judged(ours, url, streams)}
-        command = [sys.executable, __file__, "--httpx", json.dumps([url, streams, requests, tokens])]
-        theirs = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-        row["httpx"] = judged(theirs, url, streams)
-    return row
+def lateness(truth: list[list[Any]], rate: float) -> list[float]:
+    """How late each request came, ms, against the line that the earliest of them lie on."""
+    every = 1e9 / rate
+    offsets = [row[1] - number * every for number, row in enumerate(truth)]
+    begin = numpy.quantile(offsets, 0.01)  # a single early one is no schedule
+    return [(offset - begin) / 1e6 for offset in offsets]
 
 
-_ROW = "{:<10} {:>7}  {:<7} {:>14} {:>12} {:>19} {:>9}"
+def quantile(values: list[float], share: float) -> float:
+    return float(numpy.quantile(values, share))
 
 
-def shown(row: dict[str, Any]) -> dict[str, Any]:
-    """Print one case. Saturated, a first token lies in full buffers: its time says nothing about the client."""
-    paced = row["case"] == "paced"
-    for client in ("replay", "httpx"):
-        r = row[client]
-        error = [f"{r[key]:,.3f} ms" if paced else "-" for key in ("error_p50_ms", "error_p99_ms")]
-        cost = f"{r['cpu_s_per_1000_chunks']:.4f}"
-        print(_ROW.format(row["case"], row["streams"], client, *error, cost, f"{r['chunks_per_s']:,.0f}"))
-    ours, theirs = row["replay"], row["httpx"]
-    ratio = [_ratio(theirs[key], ours[key]) if paced else "" for key in ("error_p50_ms", "error_p99_ms")]
-    cost = f"{theirs['cpu_s_per_1000_chunks'] / ours['cpu_s_per_1000_chunks']:.1f}x"
-    print(
-        _ROW.format("", "", "ratio", *ratio, cost, f"{theirs['chunks_per_s'] / ours['chunks_per_s']:.2f}x"), flush=True
-    )
-    return row
+_ROW = "{:<22} {:<15} {:>12} {:>13} {:>13} {:>12} {:>9} {:>8} {:>7}"
+_HEAD = ("case", "client", "chunks/s", "TTFT err p50", "TTFT err p99", "late p99", "CPU s/1k", "start s", "MB")
 
 
-def _ratio(theirs: float, ours: float) -> str:
-    """Ours is as often a little under the truth as over it, for the noise of the server's own stamps is about 20 us."""
-    return f"{theirs / ours:,.0f}x" if ours >= 0.02 else "-"
+def show(case: Case, name: str, row: dict[str, Any]) -> None:
+    if "failed" in row:
+        print(f"{case.name:<22} {name:<15} {row['failed'][:120]}", flush=True)
+        return
+    saturated = not case.ttft_ms
+    print(_ROW.format(
+        case.name, name, f"{row['chunks_per_s']:,.0f}" if saturated else "",
+        *(f"{row[key]:,.3f} ms" if key in row else "" for key in ("error_p50_ms", "error_p99_ms", "lateness_p99_ms")),
+        f"{1000 * row['cpu_s'] / row['chunks']:.4f}", f"{row['first_request_s']:.2f}", f"{row['memory_mb']:.0f}",
+    ), flush=True)  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--httpx", help=argparse.SUPPRESS)
+    parser.add_argument("--peers", type=Path, default=Path(os.environ.get("VTUNE_PEERS", HERE / "peers")))
+    parser.add_argument("--setup", action="store_true", help="install the other clients into --peers, and end")
+    parser.add_argument("--only", help="these clients, separated by commas")
+    parser.add_argument("--cases", help="cases whose name begins so, separated by commas")
     asked = parser.parse_args()
-    pin(1)
-    if asked.httpx:
-        print(json.dumps(asyncio.run(by_httpx(*json.loads(asked.httpx)))))
+    if asked.setup:
+        peers.set_up(asked.peers)
         return
-    if os.getloadavg()[0] > 0.5:
-        print(f"the machine is busy (load {os.getloadavg()[0]:.1f}): p99 will be that of its scheduler")
-    print(_ROW.format("case", "streams", "client", "TTFT error p50", "p99", "CPU s/1,000 chunks", "chunks/s"))
+    from tui.engine import model
+
+    there = peers.installed(asked.peers.resolve(), str(model.place("bundled:smollm2-135m")))
+    there = [peer for peer in there if not asked.only or peer.name in asked.only.split(",")]
+    cases = [c for c in CASES if not asked.cases or c.name.startswith(tuple(asked.cases.split(",")))]
+    if (load := os.getloadavg()[0]) > 0.5:
+        print(f"the machine is busy (load {load:.1f}): p99 will be that of its scheduler")
+    print(_ROW.format(*_HEAD))
+    pin(0)
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        rows = [shown(measure(case, Path(folder))) for case in CASES]
+        for number, case in enumerate(cases):
+            with truth_server(case) as url:
+                turn = number % len(there)
+                for peer in there[turn:] + there[:turn]:
+                    row = run(peer, url, case, Path(folder))
+                    show(case, peer.name, row)
+                    rows.append({"case": case.name, "client": peer.name, **row})
     if asked.json:
-        asked.json.write_text(json.dumps({"schema": "vtune.client-benchmark/1", "rows": rows}, indent=1) + "\n")
+        told = {"schema": "vtune.client-benchmark/2", "load": os.getloadavg()[0], "rows": rows}
+        asked.json.write_text(json.dumps(told, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from time import monotonic_ns
 import pytest
 
 from tui.traffic.replay.answer import LATE_NS, Answer, parse
+from tui.traffic.replay.like import Like
 from tui.traffic.replay.scan import ContentScan
 
 
@@ -72,3 +73,49 @@ async def test_events_that_share_a_read_or_were_read_late_are_coalesced():
     answer.on_body(event, monotonic_ns() - 3 * LATE_NS, True)  # the kernel had it long before
     parsed = await parse(answer)
     assert (len(parsed.content_ns), parsed.coalesced, answer.late) == (6, 4, {3})
+
+
+WORDS = ["w", " two words", 'a "quote"', "back\\slash", "é\u2028", "tab\there", "\x7f", "\U0001f600", "", '{"content":"x"}']
+VARIANTS = {
+    "chat": [chunk(delta={"content": word}) for word in WORDS],
+    "raw text beyond ASCII": [
+        b'data: {"choices":[{"index":0,"delta":{"content":"%s"}}]}' % word.encode()
+        for word in ("w", "é", "\u200b", "日本")
+    ],
+    "a raw tab, which JSON forbids": [b'data: {"choices":[{"delta":{"content":"%s"}}]}' % w for w in (b"w", b"a\tb")],
+    "bytes that are no UTF-8": [b'data: {"choices":[{"delta":{"content":"%s"}}]}' % w for w in (b"w", b"\xff")],
+    "reasoning": [chunk(delta={"reasoning_content": word}) for word in WORDS],
+    "completions": [chunk(text=word) for word in WORDS],
+    "with a finish": [chunk(delta={"content": "w"}), chunk(delta={"content": "w"}, finish_reason="stop")],
+    "a finish in all": [chunk(delta={"content": word}, finish_reason="length") for word in WORDS],
+    "usage in all": [b'data: {"choices":[{"delta":{"content":"w"}}],"usage":{"completion_tokens":%d}}' % n
+                     for n in (1, 2, 3)],
+    "two choices": [b'data: {"choices":[{"index":1,"text":"a"},{"index":0,"text":"b"}]}'] * 3,
+    "the second choice": [b'data: {"choices":[{"index":1,"delta":{"content":"a"}}]}'] * 3,
+    "text and a call": [chunk(delta={"content": "w", "tool_calls": [{"index": 0, "function": {"name": "f"}}]})] * 3,
+    "a key given twice": [b'data: {"choices":[{"delta":{"content":"%s","content":"b"}}]}' % w for w in (b"a", b"c")],
+    "ends as one before": [chunk(delta={"content": "w"}), chunk(delta={"content": "w"})[:-3]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*VARIANTS, *SHAPES])
+async def test_reading_alike_events_by_their_text_alone_gives_what_the_parser_gives(name, monkeypatch):
+    async def read():
+        answer = Answer(lambda count: None)
+        for number, event in enumerate([*VARIANTS.get(name, ()), *SHAPES.get(name, ())]):
+            answer.on_body(event + b"\n\n", 1000 + number, False)
+        return await parse(answer)
+
+    short = await read()
+    monkeypatch.setattr(Like, "take", lambda *_: False)
+    assert short == await read()
+
+
+async def test_alike_events_are_not_parsed_one_by_one(monkeypatch):
+    answer = Answer(lambda count: None)
+    for number in range(500):
+        answer.on_body(chunk(delta={"content": f" w{number}"}) + b"\n\n", number, False)
+    parsed = []
+    real = json.loads
+    monkeypatch.setattr(json, "loads", lambda *words: parsed.append(1) or real(*words))
+    assert "".join((await parse(answer)).text).endswith(" w498 w499") and len(parsed) < 5

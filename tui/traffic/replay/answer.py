@@ -10,6 +10,7 @@ from time import monotonic_ns
 from typing import Any
 
 from tui.traffic.http.sse import EventSplitter, event_data
+from tui.traffic.replay.like import Like
 from tui.traffic.replay.scan import ContentScan, content_of
 
 _SLICE = 64  # events parsed before other answers get their turn (about 0.3 ms)
@@ -103,12 +104,14 @@ class Parsed:
 
 async def parse(answer: Answer) -> Parsed:
     """Parse every event of a streamed answer, giving way to the loop between slices; checks the byte scan by it."""
-    parsed = Parsed()
+    parsed, like = Parsed(), Like()
     start = 0
     for number, end in enumerate(answer.ends):
         at, before = answer.stamps[number], len(parsed.content_ns)
         for index in range(start, end):
-            _event(parsed, answer.events[index], at)
+            if not like.take(parsed, answer.events[index], at):
+                _event(parsed, answer.events[index], at)
+                like.learn(answer.events[index])
             if index % _SLICE == _SLICE - 1:
                 await asyncio.sleep(0)
         got, start = len(parsed.content_ns) - before, end

@@ -8,7 +8,7 @@ from tui.traffic.http.sse import event_data
 MOST_MARKS = 8
 _NOTHING = (b'"', b"")
 # A quote inside a JSON string is escaped, so a key with bare quotes is always a key.
-_TEXT = re.compile(rb'(?:"delta"\s*:\s*\{\s*)?"(?:content|reasoning|reasoning_content|text)"\s*:\s*"(?=[^"])')
+TEXT = re.compile(rb'(?:"delta"\s*:\s*\{\s*)?"(?:content|reasoning|reasoning_content|text)"\s*:\s*"(?=[^"])')
 _CALLS = re.compile(rb'"tool_calls"\s*:\s*\[\s*\{')
 
 
@@ -55,7 +55,7 @@ class ContentScan:
         return found
 
     def _learn(self, event: bytes) -> None:
-        if text := _TEXT.search(event):
+        if text := TEXT.search(event):
             self._texts.append((text[0], len(text[0])))
         elif calls := _CALLS.search(event):
             self._calls.append(calls[0])
