@@ -11,6 +11,8 @@ from tui.errors import VtuneError
 CPU = Surroundings(platform="cpu", max_model_len=8192, version="0.32.0")
 H100 = Surroundings(platform="cuda", device="NVIDIA H100", device_memory=80 * 2**30, version="0.32.0")
 A100 = replace(H100, device="NVIDIA A100-SXM4-80GB")
+B200 = replace(H100, device="NVIDIA B200", device_memory=180 * 2**30)
+GB10 = replace(H100, device="NVIDIA GB10", device_memory=119 * 2**30)
 L4 = replace(H100, device="NVIDIA L4", device_memory=24 * 2**30)
 
 WORDS = {
@@ -161,8 +163,18 @@ def test_memory_levers_in_vllms_units():
 
 @pytest.mark.parametrize(
     ("around", "budget", "seqs"),
-    [(CPU, "2048", "128"), (H100, "8192", "1024"), (A100, "2048", "256"), (L4, "2048", "256")],
-    ids=["cpu", "h100", "a100", "l4"],
+    [
+        (CPU, "2048", "128"),
+        (H100, "8192", "1024"),
+        (A100, "2048", "256"),
+        (replace(A100, version="0.8.5"), "8192", "1024"),
+        (L4, "2048", "256"),
+        (B200, "16384", "1024"),
+        (replace(B200, version="0.25.0"), "8192", "1024"),
+        (GB10, "8192", "1024"),
+        (replace(GB10, version="0.33.0"), "2048", "256"),
+    ],
+    ids=["cpu", "h100", "a100", "a100 on 0.8", "l4", "b200", "b200 on 0.25", "gb10", "gb10 on 0.33"],
 )
 def test_silence_is_what_vllm_would_choose_written_out(around, budget, seqs):
     values = levers.resolve({}, around).values

@@ -1,6 +1,7 @@
 """What vLLM would choose by itself for a device; vtune writes it out, so that every arm says what it runs.
 
-Source: `EngineArgs.get_batch_defaults` of vLLM 0.32 (values of the API server).
+Source: `EngineArgs.get_batch_defaults` of vLLM 0.32 (values of the API server); where older and newer versions
+are known to draw the lines elsewhere, vllm.md 1.2.
 """
 
 from tui.engine.lever import Surroundings
@@ -21,9 +22,8 @@ def max_num_seqs(around: Surroundings) -> int:
 def _tier(around: Surroundings) -> tuple[int, int]:
     if around.cpu:
         return 2048, 128
-    memory = around.device_memory or 0
-    if memory >= 160 * _GIB:
+    memory, name = around.device_memory or 0, (around.device or "").lower()
+    if memory >= 160 * _GIB and not around.before((0, 28)):
         return 16384, 1024
-    if memory >= 70 * _GIB and "a100" not in (around.device or "").lower():
-        return 8192, 1024
-    return 2048, 256
+    small = ("a100" in name and not around.before((0, 10))) or ("gb10" in name and around.since((0, 33)))
+    return (8192, 1024) if memory >= 70 * _GIB and not small else (2048, 256)

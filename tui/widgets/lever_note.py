@@ -48,7 +48,9 @@ class LeverNote(Lines):
     def lines(self, width: int) -> list[Content]:
         said = [] if self._view.lever is None else _about(self._view.lever, self._view.mismatches)
         state = _state(self._view)
-        return [part for line in (*state, *([Content("")] if said else []), *said) for part in line.wrap(width)]
+        warned = [words(("▲ ", "$warning"), plain(warning, 200)) for warning in self._view.warnings[:3]]
+        lines = (*state, *([Content("")] if said else []), *said, *([Content("")] if warned else []), *warned)
+        return [part for line in lines for part in line.wrap(width)]
 
 
 def _about(lever: LeverView, mismatches: tuple[str, ...]) -> list[Content]:
@@ -88,5 +90,4 @@ def _state(view: View) -> list[Content]:
     if view.pending:
         number = f"{view.pending} change{'s' if view.pending > 1 else ''}"
         lines.append(words((number, "bold $warning"), (f" · {key('apply')} apply · {key('undo')} undo", "$dim")))
-    lines += [words(("▲ ", "$warning"), plain(warning, 200)) for warning in view.warnings[:3]]
     return lines
