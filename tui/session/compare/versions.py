@@ -43,5 +43,5 @@ def caveats(vary: Iterable[str], of_arm: Mapping[str, Sequence[Replayed]]) -> li
 
 def named(arm: Mapping[str, Any], arms: Iterable[Mapping[str, Any]]) -> str:
     """`` (vLLM 0.33.1)`` to put after an arm's name; empty where all arms of a comparison have the same."""
-    varied = len({tuple(each.get("vllm") or ()) for each in arms}) > 1
-    return f" (vLLM {', '.join(arm['vllm']) or 'unknown'})" if varied else ""
+    known = {tuple(each["vllm"]) for each in arms if each.get("vllm")}
+    return f" (vLLM {', '.join(arm['vllm']) or 'unknown'})" if len(known) > 1 else ""

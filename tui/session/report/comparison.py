@@ -36,6 +36,8 @@ def sentence(material: Material) -> str:
     claims = [row for row in found["verdicts"] if row["word"] in _CLAIMS]
     if not claims:
         few = sum(row["word"] == "too few" for row in found["verdicts"])
+        if few == len(found["verdicts"]):
+            return f"Too little was measured to tell any arm from {code(found['baseline'])}."
         judged = f"{len(found['verdicts']) - few} verdicts see no difference, {few} have too few"
         return f"No arm is told apart from {code(found['baseline'])}: {judged}."
     row = max(claims, key=lambda r: abs(math.log(r["ratio"])))
