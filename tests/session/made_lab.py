@@ -21,7 +21,7 @@ def answer(id: str, ttft: float, tpot: float = 0.03, tokens: int = 16, **more: A
 def replay(number: int, arm: str, outcomes: Iterable[Outcome], whole: bool = True, **blocks: Any) -> Replayed:
     speed = {"prompt_tokens_per_s": 400.0, "output_tokens_per_s": 20.0}
     told = result(**{"throughput": speed, **blocks})
-    told["engine"] |= {"warnings": told["engine"].get("warnings", [])}
+    told["engine"] = {"vllm": "0.32.0", "warnings": [], **told["engine"]}
     return Replayed.of(number, arm, 1, outcomes, told, whole)
 
 

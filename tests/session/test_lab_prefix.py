@@ -39,6 +39,8 @@ def test_it_says_how_much_lower_warm_is_that_cold_is_not_slower_and_that_the_con
     assert told["warm"]["ci"][0] < told["warm"]["times_lower"] < told["warm"]["ci"][1]
     assert told["cold"]["holds"] and (told["cold"]["n_cold"], told["cold"]["n_off"]) == (2, 16)
     assert told["control"]["holds"]
+    assert told["headline"].endswith("(at least 10), the cold request is within the noise floor, "
+                                     "the control has no hits.")  # fmt: skip
     text = " ".join(told["sentences"])
     assert "times lower" in text and "At least 10 times lower: yes" in text
     assert "2 cold requests against 16" in text and "within the noise floor" in text and "had no hits" in text

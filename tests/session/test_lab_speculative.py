@@ -101,6 +101,7 @@ def test_what_vllm_warns_of_on_the_arms_that_speculate_is_a_caveat():
 def test_a_gain_in_other_answers_is_none():
     changed = {"arms": [{"arm": NGRAM, "word": "changed", "why": "3 of 6 part beyond a near tie"}]}
     told = lab({OFF: PLAIN, NGRAM: GOOD}, checked=changed)
+    assert told["headline"] == "ngram: keep it for extract t=0; turn it off for write t=1, and its answers changed."
     assert "turn it off, for its answers are not the baseline's (3 of 6" in told["sentences"][0]
 
 

@@ -23,16 +23,31 @@ def block(found: Mapping[str, Any], replays: Sequence[Replayed], control: Replay
             continue
         runs = [r for r in whole if r.arm == arm["name"]]
         rows = [_row(found, arm["name"], group, runs, base) for group in (None, *groups)]
-        advice = f"{arm['levers'].get('speculative')}: {_broken(found, arm['name'])}{_advice(rows)}"
-        arms.append({"arm": arm["name"], "table": rows, "per_position": _per_position(runs), "advice": advice})
-    return {"table": arms, "sentences": [arm["advice"] for arm in arms], "caveats": _caveats(found, whole)}
+        value, changed = arm["levers"].get("speculative"), _changed(found, arm["name"])
+        arms.append({"arm": arm["name"], "value": value, "table": rows, "per_position": _per_position(runs),
+                     "changed": changed is not None,
+                     "advice": f"{value}: {_broken(changed)}{_advice(rows)}"})  # fmt: skip
+    return {"headline": " ".join(map(_short, arms)), "table": arms, "sentences": [arm["advice"] for arm in arms],
+            "caveats": _caveats(found, whole)}  # fmt: skip
 
 
-def _broken(found: Mapping[str, Any], arm: str) -> str:
-    """What no speed makes up for: the output check says that the answers are others."""
+def _short(arm: Mapping[str, Any]) -> str:
+    """``ngram: keep it for extract t=0; turn it off for write t=1.``"""
+    groups = arm["table"][1:]
+    parts = [f"{advice} for {', '.join(row['group'] for row in groups if row['advice'] == advice)}"
+             for advice in (KEEP, OFF, OPEN) if any(row["advice"] == advice for row in groups)]  # fmt: skip
+    return f"{arm['value']}: {'; '.join(parts) or OPEN}{', and its answers changed' if arm['changed'] else ''}."
+
+
+def _changed(found: Mapping[str, Any], arm: str) -> str | None:
+    """Why the output check says that the answers are others; None where it does not."""
     rows = (found.get("output_check") or {}).get("arms", ())
-    changed = next((row for row in rows if row["arm"] == arm and row["word"] == "changed"), None)
-    return "" if changed is None else f"{OFF}, for its answers are not the baseline's ({changed['why']}). By speed: "
+    return next((row["why"] for row in rows if row["arm"] == arm and row["word"] == "changed"), None)
+
+
+def _broken(changed: str | None) -> str:
+    """What no speed makes up for."""
+    return "" if changed is None else f"{OFF}, for its answers are not the baseline's ({changed}). By speed: "
 
 
 def _row(

@@ -18,7 +18,19 @@ def block(found: Mapping[str, Any], replays: Sequence[Replayed], control: Replay
     off = [r for r in whole if r.arm == found["baseline"]]
     on = [r for r in whole if r.arm != found["baseline"]]
     parts = {"prompt": _prompt(on), "warm": _warm(found, on, off), "cold": _cold(on, off), "control": _control(control)}
-    return {**parts, "sentences": [part["words"] for part in parts.values()]}
+    return {**parts, "headline": _headline(parts), "sentences": [part["words"] for part in parts.values()]}
+
+
+def _headline(parts: Mapping[str, Mapping[str, Any]]) -> str:
+    warm, cold, control = parts["warm"], parts["cold"], parts["control"]
+    times = warm["times_lower"]
+    told = "how much lower warm TTFT is can't be told" if times is None else (
+        f"with prefix caching warm TTFT is {times:.1f} times lower ({'' if warm['holds'] else 'not '}at least {TIMES})"
+    )  # fmt: skip
+    floor_words = {True: "the cold request is within the noise floor", None: "the cold request can't be judged",
+                   False: "the cold request is outside the noise floor"}[cold["holds"]]  # fmt: skip
+    control_words = {True: "the control has no hits", False: "the control has hits", None: "there is no control"}
+    return f"{told[0].upper()}{told[1:]}, {floor_words}, {control_words[control['holds']]}."
 
 
 def _prompt(on: Sequence[Replayed]) -> dict[str, Any]:

@@ -31,8 +31,8 @@ def block(found: Mapping[str, Any], replays: Sequence[Replayed], control: Replay
         row["pareto"] = None if row not in known else not any(_dominates(other, row) for other in known)
     chosen = _chosen(known)
     sentences = [_choice(chosen, base, found), _pareto(rows), _longs(base)]
-    return {"longer": LONGER, "baseline": base["value"], "table": rows, "chosen": chosen and chosen["arm"],
-            "sentences": sentences}  # fmt: skip
+    return {"headline": sentences[0], "longer": LONGER, "baseline": base["value"], "table": rows,
+            "chosen": chosen and chosen["arm"], "sentences": sentences}  # fmt: skip
 
 
 def _row(name: str, value: str, runs: Sequence[Replayed]) -> dict[str, Any]:

@@ -21,9 +21,8 @@ def section(material: Material) -> str:
 
 
 def sentence(lab: Mapping[str, Any]) -> str:
-    """The experiment's own first finding, for the summary."""
-    first = {"prefix": 1}.get(lab["study"], 0)  # prefix begins with the length of its prompts
-    return escaped(lab["sentences"][first]) if lab["sentences"] else "The experiment has no finding yet."
+    """The experiment's finding in a line, for the summary."""
+    return escaped(lab.get("headline") or "The experiment has no finding yet.")
 
 
 def _how(lab: Mapping[str, Any]) -> str:
