@@ -102,7 +102,7 @@ VARIANTS = {
 async def test_reading_alike_events_by_their_text_alone_gives_what_the_parser_gives(name, monkeypatch):
     async def read():
         answer = Answer(lambda count: None)
-        for number, event in enumerate([*VARIANTS.get(name, ()), *SHAPES.get(name, ())]):
+        for number, event in enumerate([*VARIANTS.get(name, ()), *SHAPES.get(name, ())] * 8):
             answer.on_body(event + b"\n\n", 1000 + number, False)
         return await parse(answer)
 

@@ -4,7 +4,7 @@ Times are seconds from the start of the run on the monotonic clock; the header l
 file ties that start to the wall clock.
 """
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 SCHEMA = "vtune.requests/1"
@@ -79,7 +79,7 @@ class Outcome:
 
     def to_json(self) -> dict[str, Any]:
         """The line's object, without what is unknown."""
-        return {k: v for k, v in asdict(self).items() if v is not None and v != ()}
+        return {k: v for k in _NAMES if (v := getattr(self, k)) is not None and v != ()}
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> "Outcome":
@@ -88,3 +88,6 @@ class Outcome:
         values = {k: v for k, v in row.items() if k in known}
         values["itl_s"] = tuple(values.get("itl_s") or ())
         return cls(**values)
+
+
+_NAMES = tuple(f.name for f in fields(Outcome))

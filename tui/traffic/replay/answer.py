@@ -104,7 +104,7 @@ class Parsed:
 
 async def parse(answer: Answer) -> Parsed:
     """Parse every event of a streamed answer, giving way to the loop between slices; checks the byte scan by it."""
-    parsed, like = Parsed(), Like()
+    parsed, like = Parsed(), Like(len(answer.events))
     start = 0
     for number, end in enumerate(answer.ends):
         at, before = answer.stamps[number], len(parsed.content_ns)

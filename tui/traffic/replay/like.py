@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from tui.traffic.replay.answer import Parsed
 
 
+FEW = 12
+
+
 class Like:
     """A full parse at a fraction of its cost: the chunks of an answer are alike but for one string.
 
@@ -20,10 +23,11 @@ class Like:
 
     __slots__ = ("_after", "_before", "_reasoning", "_tries")
 
-    def __init__(self) -> None:
+    def __init__(self, events: int) -> None:
+        """`events` is how many the answer has: learning costs about four parses."""
         self._before = self._after = b""
         self._reasoning = False
-        self._tries = 4  # an answer whose events are no such thing is not looked at for ever
+        self._tries = 4 if events > FEW else 0  # an answer whose events are no such thing is not tried for ever
 
     def take(self, parsed: "Parsed", event: bytes, at: int) -> bool:
         """Read the event if it is like the one that was learned; False leaves it unread."""
@@ -79,7 +83,7 @@ def _reads_as(row: Any, text: str) -> bool | None:
     delta = choice.get("delta")
     if delta is None:
         return False if choice.get("text") == text else None
-    said = {k: v for k, v in delta.items() if v and k != "role"} if isinstance(delta, dict) else {}
+    said = {k: v for k, v in delta.items() if v not in (None, []) and k != "role"} if isinstance(delta, dict) else {}
     if said == {"content": text}:
         return False
     return True if said in ({"reasoning": text}, {"reasoning_content": text}) else None
