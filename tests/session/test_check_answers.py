@@ -115,6 +115,20 @@ def test_without_text_only_hashes_are_compared_and_that_is_said():
     assert whole["word"] == "equal" and "compared by their hash alone" in whole["caveats"][0]
 
 
+def test_a_replay_that_was_cut_short_before_its_first_answer_does_not_count():
+    found = replays({"A": SAME, "B": SAME})
+    whole = output_check(plan(check=True, greedy=["r000", "r001"]), [*found[:3], replace(found[3], ok={})], [])
+    assert whole["word"] == "equal" and whole["arms"][0]["greedy"]["n"] == 2
+
+
+def test_where_many_part_at_ties_the_others_do_too():
+    base, arm = [[f"a {i}" for i in range(12)]] * 2, [[f"b {i}" for i in range(12)]] * 2
+    ties = [fork(i, (1, 3), 0.1) for i in range(8)]
+    assert checked({"A": base, "B": arm}, *ties)["word"] == "near ties"
+    assert checked({"A": base, "B": arm}, *ties[:3])["word"] == "unexplained"
+    assert checked({"A": base, "B": arm}, *ties, fork(9, (1, 3), 4.0))["word"] == "changed"
+
+
 def test_what_the_engine_refused_is_a_caveat():
     row = checked({"A": SAME, "B": SAME}, {"asked": "fault", "what": "how likely the answers are: HTTP 400"})
     assert row["whole"]["caveats"] == ["how likely the answers are: HTTP 400"]

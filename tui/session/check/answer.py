@@ -61,19 +61,21 @@ class Compared:
 def distinct(replays: Iterable[tuple[str, int, Iterable[Any]]]) -> dict[str, ByRequest]:
     """Arm -> request -> its different answers in the order of the replays; `replays` are (arm, run, outcomes).
 
-    A request that some replay of an arm did not answer is left out of that arm.
+    A request that some replay of an arm did not answer is left out of that arm; a replay without any does not count.
     """
     found: dict[str, dict[str, list[Answer]]] = {}
     answered: dict[str, list[set[str]]] = {}
     for arm, run, outcomes in replays:
         rows = [answer for o in outcomes if isinstance(o, Outcome) and (answer := Answer.of(run, o)) is not None]
+        if not rows:
+            continue  # cut short before its first answer
         answered.setdefault(arm, []).append({row.id for row in rows})
         of_arm = found.setdefault(arm, {})
         for row in rows:
             known = of_arm.setdefault(row.id, [])
             if all(row.key != other.key for other in known):
                 known.append(row)
-    everywhere = {arm: set.intersection(*ids) for arm, ids in answered.items()}
+    everywhere: dict[str, set[str]] = {arm: set.intersection(*ids) for arm, ids in answered.items()}
     return {
         arm: {i: tuple(rows) for i, rows in of_arm.items() if i in everywhere[arm]} for arm, of_arm in found.items()
     }

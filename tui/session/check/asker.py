@@ -4,6 +4,7 @@ Everything is told to the journal as `check` events: how likely the baseline's e
 it would have put where greedy answers part, and the cold/warm control.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,19 +15,20 @@ from tui.errors import VtuneError
 from tui.session.check import answer as answers
 from tui.session.check import control, fork
 from tui.session.check.answer import Answer, ByRequest, Pair
-from tui.session.check.fork import Fork
+from tui.session.check.fork import LOOKED_AT, Fork
 from tui.session.check.scorer import Scorer
 from tui.traffic.recording import Request
 
-FORKS = 8  # an arm, and as many of its A against A
 SCORED = 16  # answers an arm
 OF_A_REQUEST = 2  # answers an arm: other requests say more than more replays
 LONGEST = 1000  # prompt tokens of a scored answer
+ANSWER = 512  # tokens of an answer that are scored
+FAULTS = 3  # after so many the engine is asked no more
 
 
 @dataclass
 class Asker:
-    """Asks one engine, at `url`. What it refuses is told as a fault and ends nothing."""
+    """Asks one engine, at `url`. What it refuses is told as a fault; a few faults end the asking, and nothing else."""
 
     emit: Callable[..., None]
     client: httpx.AsyncClient
@@ -34,6 +36,7 @@ class Asker:
     model: str
     requests: Mapping[str, Request]
     _prompts: dict[str, list[int]] = field(default_factory=dict)
+    _faults: int = 0
 
     @property
     def _scorer(self) -> Scorer:
@@ -56,32 +59,35 @@ class Asker:
             except (httpx.HTTPError, ValueError, VtuneError) as error:
                 self._fault(f"no cold/warm control: {error or type(error).__name__}")
                 return
-            self.emit("check", asked="control", n=run, arm=arm, id=request.id, cold=cold.text, warm=warm.text,
-                      cached=warm.cached, fork=None if parted is None else parted.to_json())  # fmt: skip
+            self.emit("check", asked="control", n=run, arm=arm, id=request.id, cold=_hash(cold.text),
+                      warm=_hash(warm.text), cached=warm.cached,
+                      fork=None if parted is None else parted.to_json())  # fmt: skip
 
     # -- on the baseline's engine
 
     async def forks(self, pairs: Iterable[Pair]) -> None:
         """What the engine thinks of both tokens where each pair parts."""
         for pair in pairs:
-            if pair.one.text is None or pair.other.text is None:
+            if pair.one.text is None or pair.other.text is None or self._faults >= FAULTS:
                 continue
             try:
                 parted = await self._parted(pair.id, pair.one.text, pair.other.text)
-            except (VtuneError, httpx.HTTPError) as error:
-                self._fault(f"whether greedy answers part at a tie: {error}")
-                return
+            except VtuneError as error:
+                self._fault(f"whether greedy answers part at a tie: {error.what}")
+                continue
             if parted is not None:
                 self.emit("check", asked="fork", id=pair.id, runs=[pair.one.run, pair.other.run], fork=parted.to_json())
 
     async def likelihoods(self, wanted: Iterable[Answer]) -> None:
         for one in wanted:
+            if self._faults >= FAULTS:
+                return
             try:
                 prompt, tokens = await self._prompt(one.id), await self._scorer.answer(one.text or "")
-                found = await self._scorer.likelihood(prompt, tokens) if tokens else None
-            except (VtuneError, httpx.HTTPError) as error:
-                self._fault(f"how likely the answers are: {error}")
-                return
+                found = await self._scorer.likelihood(prompt, tokens[:ANSWER]) if tokens else None
+            except VtuneError as error:
+                self._fault(f"how likely the answers are: {error.what}")
+                continue
             if found is not None:
                 self.emit("check", asked="score", n=one.run, id=one.id, tokens=found.tokens,
                           logprob=round(found.logprob, 5))  # fmt: skip
@@ -101,14 +107,15 @@ class Asker:
         return self._prompts[id]
 
     def _fault(self, what: str) -> None:
+        self._faults += 1
         self.emit("check", asked="fault", what=what)
 
 
 def parting_pairs(found: Mapping[str, ByRequest], base: str, greedy: Sequence[str]) -> list[Pair]:
     """Greedy answers to look at: each arm's that differ from the baseline's, and A against A."""
-    pairs = [pair for arm, rows in found.items() for pair in answers.within(rows, greedy).pairs[:FORKS]]
+    pairs = [pair for arm, rows in found.items() for pair in answers.within(rows, greedy).pairs[:LOOKED_AT]]
     others = [rows for arm, rows in found.items() if arm != base]
-    return [*pairs, *(p for rows in others for p in answers.between(rows, found[base], greedy).pairs[:FORKS])]
+    return [*pairs, *(p for rows in others for p in answers.between(rows, found[base], greedy).pairs[:LOOKED_AT])]
 
 
 def to_score(found: Mapping[str, ByRequest], base: str, sampled: Sequence[str]) -> list[Answer]:
@@ -125,6 +132,11 @@ def to_score(found: Mapping[str, ByRequest], base: str, sampled: Sequence[str]) 
             scored += [answer for of_arm in rows.values() for answer in of_arm]
             room = {arm: room[arm] - len(rows[arm]) for arm in found}
     return scored
+
+
+def _hash(text: str) -> str:
+    """The journal needs to know whether two answers are one, not what they say."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _fits(arms: Sequence[ByRequest], id: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Self
 # likely tokens have, come in steps of an eighth (bfloat16). Batching, cached blocks and verified drafts add in another
 # order, and a few such steps are what that moves.
 TIE = 0.5
+LOOKED_AT = 8  # pairs an arm, and as many of its A against A; where so many are ties, the others are taken for ties
 
 
 @dataclass(frozen=True, slots=True)

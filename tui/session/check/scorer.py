@@ -40,6 +40,9 @@ class Scorer:
 
     async def prompt(self, request: Request) -> list[int]:
         """The prompt's token ids, as the engine renders it."""
+        given = request.body.get("prompt")
+        if isinstance(given, list) and given and all(isinstance(token, int) for token in given):
+            return given
         return await self._tokens({k: request.body[k] for k in _OF_THE_PROMPT if k in request.body})
 
     async def answer(self, text: str) -> list[int]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tui.session.check.answer import Compared
+from tui.session.check.fork import LOOKED_AT
 from tui.session.check.greedy import Greedy
 from tui.session.check.likelihood import Likelihoods
 from tui.session.check.shape import Feature
@@ -28,7 +29,7 @@ class Checked:
             return "nothing to compare"
         if self.signs():
             return "changed"
-        if greedy.count("unexplained"):
+        if greedy.count("unexplained") and greedy.count("near tie") < LOOKED_AT:
             return "unexplained"
         if len(sampled.equal) < sampled.n:
             return "no change seen" if self.likelihoods.word == "no shift seen" else "too few"
