@@ -52,6 +52,9 @@ def test_the_prefix_lab_from_the_door_to_its_folder(standin_profile, tmp_path, c
     assert not left(tmp_path)
     assert speed.of("standin", True).known  # the next estimate knows this engine
     assert main(words) == 2 and "not empty" in capsys.readouterr().err
+    before = (session / "lab-prefix.jsonl").read_bytes()
+    assert main([*words, "--force", "--scale", "0.5"]) == 2 and "holds a session" in capsys.readouterr().err
+    assert (session / "lab-prefix.jsonl").read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tui.errors import Exit, VtuneError
+from tui.session import journal
 from tui.session.compare.conduct import conduct as compare
 from tui.session.lab import speed
 from tui.session.lab.prepare import Lab, traffic
@@ -12,7 +13,9 @@ from tui.session.session import Session
 
 
 def session_of(lab: Lab, folder: Path) -> Session:
-    """Writes the lab's recording into `folder` and opens a session there."""
+    """Writes the lab's recording into `folder` and opens a session there. VtuneError where one is there already."""
+    if (folder / journal.NAME).exists():
+        raise VtuneError(f"{folder} holds a session already", "name another folder; `vtune report` reads that one")
     return Session(lab.plan.arms[0].profile, traffic(lab, lab.study.requests(lab.scale), folder), folder)
 
 
