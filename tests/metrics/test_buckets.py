@@ -8,6 +8,7 @@ import httpx
 from tui.metrics.buckets import between, ttft_buckets
 from tui.metrics.scrape import NOTHING, Scrape, Scraper
 from tui.metrics.several import scraper
+from tui.session.foreign import Foreign
 
 PAGE = (Path(__file__).parents[1] / "standin" / "captured" / "metrics.txt").read_text()
 
@@ -77,3 +78,20 @@ async def test_one_url_is_scraped_as_ever_and_buckets_only_where_asked_for():
     async with client({"one:8000": PAGE}) as web:
         plain = scraper(web, ["http://one:8000"])
         assert isinstance(plain, Scraper) and (await plain.once()).ttft_buckets == ()
+
+
+def foreign(*pages):
+    """What is seen of others over these (counts, whether a run of ours goes on, start of the server)."""
+    seen = Foreign()
+    for number, (counts, ours, started) in enumerate(pages):
+        seen.see(Scrape(float(number), started_at=started, ttft_buckets=ttft_buckets(page(*counts))), ours)
+    return seen.ttft()
+
+
+def test_traffic_of_others_is_counted_between_our_runs_only():
+    idle, ours = (5, 5, 5, 5), (5, 25, 30, 30)
+    assert foreign((idle, False, 1.0)) is None  # from before we came
+    assert foreign((idle, False, 1.0), ((5, 9, 9, 9), False, 1.0)).n == 4
+    assert foreign((idle, False, 1.0), (ours, True, 1.0)) is None
+    assert foreign((idle, False, 1.0), (ours, True, 1.0), (ours, False, 1.0)) is None
+    assert foreign((ours, False, 1.0), ((6, 26, 31, 31), False, 1.0), ((1, 1, 1, 1), False, 2.0)) is None  # restarted

@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 import scenes
 
+from tui.metrics.buckets import Coarse
 from tui.screens.layout import AREAS, arrange
 from tui.screens.pace import Pace
+from tui.session.snapshot import MetricsView, Snapshot
 from tui.widgets import figures, plot
 from tui.widgets.histogram import LogAxis, p95, quantile
 from tui.widgets.lever_list import in_order, toggled
@@ -16,6 +18,7 @@ from tui.widgets.plain import plain
 from tui.widgets.plot import Frame, Series, decimate
 from tui.widgets.run_columns import COLUMNS, fitting
 from tui.widgets.timeline import Timeline
+from tui.widgets.ttft import Ttft
 
 
 @pytest.mark.parametrize(
@@ -214,3 +217,11 @@ def test_news_is_drawn_at_once_and_moving_numbers_twice_a_second() -> None:
         assert pace.due(replace(news, now=last.now + 0.1))
         assert pace.due(replace(last, now=last.now + 0.2))
     assert pace.due(replace(last, now=scenes.NOW))  # a reopened session that jumps back
+
+
+def test_traffic_that_is_not_ours_is_labelled_as_the_engine_counts_it() -> None:
+    panel = Ttft(id="ttft")
+    seen = Snapshot(metrics=MetricsView(foreign_ttft=Coarse(12, 0.31, None)))
+    told = "\n".join(line.plain for line in panel.draw(panel.view(seen), 60, 10))
+    assert "not ours n 12" in told and "engine side, coarse" in told and "0.31 s" in told
+    assert "not ours" not in "\n".join(line.plain for line in panel.draw(panel.view(Snapshot()), 60, 10))

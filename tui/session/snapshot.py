@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from tui.metrics.buckets import Coarse
 from tui.session.kv_picture import KvPicture
 from tui.traffic.tick import Finished, InFlight
 
@@ -125,6 +126,7 @@ class MetricsView:
     draft_kv_tokens: int | None = None  # of the pool, for the draft's own KV cache
     copied_share: float | None = None  # of the answers' words, what n-gram could have copied; of a run that is over
     step_window: Points = ()  # tokens per step and request, per window
+    foreign_ttft: Coarse | None = None  # of traffic that is not ours: engine side, coarse
     running: int | None = None
     waiting: int | None = None
     preemptions: int | None = None  # in this run

@@ -11,6 +11,7 @@ from typing import Any
 from tui.metrics.scrape import Scrape
 from tui.session import bounds, journal
 from tui.session.change import describe_change
+from tui.session.foreign import Foreign
 from tui.session.journal import Event
 from tui.session.trace import Trace
 from tui.traffic.tick import Finished, Tick
@@ -110,6 +111,7 @@ class State:
     notices: list[dict[str, Any]] = field(default_factory=list)
     marks: list[tuple[float, str]] = field(default_factory=list)
     running: int | None = None  # number of the replay that runs now
+    foreign: Foreign = field(default_factory=Foreign)  # traffic that is not ours, on an attached engine
     closed: bool = False
     # Worked out of the above when it was drawn, no part of the fold: the rows of runs that ended, see views.
     rows: dict[int, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -276,6 +278,7 @@ def _scrape(state: State, event: Event) -> None:
         return  # changes against a scrape that this journal does not have
     scrape = Scrape.from_json(event["d"]) if event.get("full") else engine.scrape.apply(event["d"])
     engine.scrape = scrape
+    state.foreign.see(scrape, state.running is not None)
     if state.running is not None and state.runs[state.running].engine == event["n"]:
         run = state.runs[state.running]
         if run.state == "preparing":

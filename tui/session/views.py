@@ -155,6 +155,7 @@ def _metrics(state: State, run: RunRecord | None, now: float, seen_at: float | N
         running=newest.running if newest and serving else None,
         waiting=newest.waiting if newest and serving else None,
         lever_marks=tuple(state.marks),
+        foreign_ttft=state.foreign.ttft(),
         kv=kv_picture(state, run),
         prefix_state=_switch(engine, "prefix-caching"),
         speculative_state=_switch(engine, "speculative"),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
+from tui.metrics.buckets import LABEL, Coarse
 from tui.session.snapshot import Snapshot
 from tui.traffic.outcome import REUSES
 from tui.traffic.tick import Finished
@@ -21,6 +22,7 @@ class View:
     classes: tuple[tuple[str, Times], ...]  # those that occur, cold first
     baseline_number: int | None = None
     baseline: Times = ()
+    foreign: Coarse | None = None
 
     @property
     def n(self) -> int:
@@ -37,13 +39,14 @@ class Ttft(Panel):
 
     def view(self, snapshot: Snapshot) -> View:
         run = snapshot.run or (snapshot.runs[-1] if snapshot.runs else None)
+        foreign = snapshot.metrics.foreign_ttft
         if run is None:
-            return View(None, ())
+            return View(None, (), foreign=foreign)
         classes = tuple((reuse, times) for reuse in REUSES if (times := _times(run.finished, reuse)))
         base = snapshot.baseline
         if base is None or base.number == run.number:
-            return View(run.number, classes)
-        return View(run.number, classes, base.number, _times(base.finished))
+            return View(run.number, classes, foreign=foreign)
+        return View(run.number, classes, base.number, _times(base.finished), foreign)
 
     def heading(self, view: View) -> list[Content]:
         if view.number is None:
@@ -55,12 +58,13 @@ class Ttft(Panel):
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
         if not view.n:
-            return (
+            said = (
                 told("no first token yet", width)
                 if view.number
                 else told("nothing measured yet", width, f"{key('replay')} replays the recording")
             )
-        legend = _legend(view, width)
+            return [*said, *_foreign(view, width)]
+        legend = [*_legend(view, width), *_foreign(view, width)]
         if height - len(legend) < 6:
             legend = _short_legend(view, width)
         room = height - len(legend)
@@ -74,6 +78,15 @@ def _legend(view: View, width: int) -> list[Content]:
     if view.baseline:
         rows.append(_row("┄", "baseline", view.baseline, "$baseline", width))
     return flow(rows, width, "   ")
+
+
+def _foreign(view: View, width: int) -> list[Content]:
+    """Requests of others on an engine that vtune only watches, from its histogram's wide buckets."""
+    if (seen := view.foreign) is None:
+        return []
+    low, high = (figures.FEW if value is None else figures.seconds(value) for value in (seen.p50, seen.p95))
+    parts = [words(("not ours ", "$dim"), f"n {seen.n}"), words(("p50 ", "$dim"), low), words(("p95 ", "$dim"), high)]
+    return flow([*parts, words((LABEL, "$dim"))], width)
 
 
 def _short_legend(view: View, width: int) -> list[Content]:
