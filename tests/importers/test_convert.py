@@ -99,3 +99,39 @@ def test_synth_refuses_what_can_not_be_made(tmp_path, capsys, option, value):
     words = {"--requests": "2", "--prompt-chars": "100", "--max-tokens": "4", "--prefix": "shared", option: value}
     assert main(["synth", *(word for pair in words.items() for word in pair), "-o", str(tmp_path / "s.jsonl")]) == 2
     assert "mend:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["openai-batch", "aiperf", "mooncake"])
+def test_links_between_turns_come_back_but_for_forks(tmp_path, target):
+    def turn(id, at, *words, **more):
+        roles = ("user", "assistant")
+        messages = [{"role": roles[n % 2], "content": word} for n, word in enumerate(words)]
+        return Request(id, at, "/v1/chat/completions", {"messages": messages, "max_tokens": 5}, **more)
+
+    requests = (
+        turn("a", 0.0, "q"), turn("other", 1.0, "o"), turn("b", 2.0, "q", "s", "r", after="a", think_s=1.25),
+        turn("c", 4.0, "q", "s", "r", "t", "u", after="b", think_s=0.5),
+        turn("fork", 5.0, "q", "s", "v", after="a", think_s=3.0),
+        turn("d", 7.0, "q", "s", "v", "w", "x", after="fork", think_s=0.5),
+    )  # fmt: skip
+    path = tmp_path / "linked.jsonl"
+    recording.write(path, {"name": "linked"}, requests)
+    done = convert(recording.load(path), target, tmp_path / "there.jsonl")
+    back, _ = imported(tmp_path / "there.jsonl")
+    names = dict(zip((r.id for r in back.requests), "a other b c fork d".split(), strict=True))
+    linked = {names[r.id]: (names.get(r.after), r.think_s) for r in back.requests}
+    thinks = (1.25, 0.5, 0.5) if target != "openai-batch" else (None, None, None)
+    assert linked == {
+        "a": (None, None), "other": (None, None), "b": ("a", thinks[0]), "c": ("b", thinks[1]), "fork": (None, None),
+        "d": ("fork", thinks[2]),
+    }  # fmt: skip
+    assert "links where several turns follow one answer" in done.lost
+
+
+def test_a_call_for_embeddings_is_skipped_where_it_has_no_place(made, tmp_path):
+    path = tmp_path / "mixed.jsonl"
+    embed = Request("e", 1.0, "/v1/embeddings", {"model": "e", "input": "words"})
+    recording.write(path, {"name": "mixed"}, [*made.requests, embed])
+    for target in ("aiperf", "mooncake", "vllm-custom"):
+        done = convert(recording.load(path), target, tmp_path / f"{target}.jsonl")
+        assert any("e" in ids for _, ids in done.skipped.values())

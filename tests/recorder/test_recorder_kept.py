@@ -205,15 +205,31 @@ async def test_what_came_before_an_answer_ended_does_not_follow_it(out):
 async def test_every_request_is_kept_or_counted_with_its_reason(out):
     async with serving() as standin, recording(standin.url, out) as proxy:
         await talk(proxy.port, b"GET /v1/models HTTP/1.1\r\nConnection: close\r\n\r\n")
-        await talk(proxy.port, post({"input": "x"}, "/v1/embeddings"))
+        await talk(proxy.port, post({"query": "x"}, "/v1/rerank"))
         await talk(proxy.port, post(chat("hi")))
         packed = zlib.compress(b"{}")
         await talk(proxy.port, post(packed, "/v1/completions", "Content-Encoding: deflate"))
         recorded = await proxy.end()
     assert recorded.passed == 4 and recorded.kept == 1
     assert recorded.skipped == {
-        "not a POST": 1, "not a chat or completion call: /v1/embeddings": 1, "a compressed body: deflate": 1
+        "not a POST": 1, "not a chat, completion or embeddings call: /v1/rerank": 1, "a compressed body: deflate": 1
     }  # fmt: skip
+
+
+async def test_calls_for_embeddings_are_kept_without_what_they_have_not(out):
+    answer = {"object": "list", "data": [{"embedding": [0.5]}], "usage": {"prompt_tokens": 3, "total_tokens": 3}}
+    async with upstream(answering(json.dumps(answer).encode())) as url, recording(url, out) as proxy:
+        sent = {"model": "e", "input": ["some words"], "user": "somebody"}
+        await talk(proxy.port, post(sent, "/v1/embeddings"))
+        recorded = await proxy.end()
+    [row] = rows(out)
+    assert recorded.kept == 1 and not recorded.skipped
+    assert (row["path"], row["body"], row["redacted"]) == (
+        "/v1/embeddings", {"model": "e", "input": ["some words"]}, ["user"]
+    )  # fmt: skip
+    assert row["reply"]["usage"] == {"prompt_tokens": 3} and row["reply"]["status"] == 200
+    assert row["reply"].get("ttft_s") is None and row["reply"].get("text_sha256") is None
+    assert 0 < row["reply"]["e2e_s"] < 30 and "ended" not in row["reply"]
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,18 @@
 """A recording in the formats of other tools: aiperf and Mooncake, OpenAI Batch, vllm bench's custom data set."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from tui.errors import VtuneError
-from tui.traffic.recording import Recording, Request
+from tui.traffic.recording import Recording, Request, is_embeddings
 from tui.traffic.whole_file import WholeFile, refuse
 
 EXAMPLES = 5
+_FORKS = "links where several turns follow one answer"
 _DAY = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -74,9 +75,12 @@ def convert(recording: Recording, name: str, out: Path, force: bool = False) -> 
     return done
 
 
-def _lines(requests: Iterable[Request], target: Target, done: Converted) -> Iterator[str]:
+def _lines(requests: Sequence[Request], target: Target, done: Converted) -> Iterator[str]:
+    sessions = conversations(requests)
     for request in requests:
         done.read += 1
+        if request.id in sessions and not request.extra.get("session"):
+            request = replace(request, extra={**request.extra, "session": sessions[request.id]})
         try:
             row = target.row(request)
         except NoPlace as error:
@@ -84,6 +88,22 @@ def _lines(requests: Iterable[Request], target: Target, done: Converted) -> Iter
             continue
         # ASCII, for some readers split lines at U+2028 and its kind; the text is the same.
         yield json.dumps(row, allow_nan=False) + "\n"
+
+
+def conversations(requests: Sequence[Request]) -> dict[str, str]:
+    """The session of each linked request: the id of its first turn. Formats with sessions know no forks, so of several
+    turns that follow one answer the first carries the session on, and each other begins one of its own."""
+    sessions: dict[str, str] = {}
+    followed: set[str] = set()
+    for request in requests:
+        if request.after is None:
+            continue
+        if request.after in followed:
+            sessions[request.id] = request.id
+        else:
+            sessions[request.id] = sessions.setdefault(request.after, request.after)
+        followed.add(request.after)
+    return sessions
 
 
 def _any(requests: Iterable[Request], target: Target) -> bool:
@@ -117,7 +137,9 @@ def _batch(request: Request) -> dict[str, Any]:
 
 def _aiperf(request: Request) -> dict[str, Any]:
     """aiperf's mooncake_trace with whole payloads, which keeps the body as it was sent."""
-    row: dict[str, Any] = {"timestamp": _ms(request), "payload": request.body}
+    if is_embeddings(request.path):
+        raise NoPlace("a call for embeddings: aiperf's payloads are chats and completions")
+    row: dict[str, Any] = {"timestamp": _ms(request), **_delay(request), "payload": request.body}
     if (length := _output(request)) is not None:
         row["output_length"] = length
     if session := request.extra.get("session"):
@@ -128,7 +150,7 @@ def _aiperf(request: Request) -> dict[str, Any]:
 def _mooncake(request: Request) -> dict[str, Any]:
     """Lengths and hash ids where the recording came with them, else the messages or text."""
     prompt, ids = request.body.get("prompt"), request.extra.get("hash_ids")
-    row: dict[str, Any] = {"timestamp": _ms(request)}
+    row: dict[str, Any] = {"timestamp": _ms(request), **_delay(request)}
     if isinstance(prompt, list) and all(isinstance(token, int) for token in prompt):
         if ids is not None and request.extra.get("block_size", 512) != 512:
             raise NoPlace(f"its hash ids stand for {request.extra['block_size']} tokens, and Mooncake's for 512")
@@ -164,6 +186,11 @@ def _custom(request: Request) -> dict[str, Any]:
     return {"prompt": prompt, **({"output_tokens": length} if length is not None else {})}
 
 
+def _delay(request: Request) -> dict[str, float]:
+    """The think time of a later turn, ms."""
+    return {} if request.think_s is None or request.after is None else {"delay": round(request.think_s * 1000, 3)}
+
+
 def _ms(request: Request) -> int:
     return round(request.at * 1000)
 
@@ -182,9 +209,11 @@ def _output(request: Request) -> int | None:
 
 
 TARGETS = (
-    Target("aiperf", _aiperf, ("ids", "links between turns", "recorded answers", "times finer than 1 ms")),
-    Target("mooncake", _mooncake, ("ids", "settings of the requests", "recorded answers", "times finer than 1 ms")),
-    Target("openai-batch", _batch, ("links between turns", "recorded answers", "stream")),
+    Target("aiperf", _aiperf, ("ids", _FORKS, "recorded answers", "times finer than 1 ms")),
+    Target(
+        "mooncake", _mooncake, ("ids", _FORKS, "settings of the requests", "recorded answers", "times finer than 1 ms")
+    ),
+    Target("openai-batch", _batch, (_FORKS, "think times", "recorded answers", "stream")),
     Target(
         "vllm-custom", _custom, ("arrival times", "ids", "sessions", "settings of the requests", "recorded answers")
     ),

@@ -103,6 +103,9 @@ def load(ref: str | Path, limit: int | None = None, filed: bool = False, generat
     return Recording(str(name), path, digest.hexdigest(), tuple(requests), synthetic, header, len(left_out))
 
 
+EMBEDDINGS = "/v1/embeddings"
+
+
 def is_embeddings(path: str) -> bool:
     """Whether a recorded path asks for embeddings, of which there is no stream, no token and no prefix."""
     return path.partition("?")[0].rstrip("/").endswith("/embeddings")

@@ -8,6 +8,7 @@ from tui.traffic.http.request import RequestParser
 from tui.traffic.importers import secrets
 from tui.traffic.importers.check import path_of
 from tui.traffic.recorder.frame import pack
+from tui.traffic.recording import EMBEDDINGS, is_embeddings
 
 MAX_BODY = 16 << 20
 MAX_ANSWER = 16 << 20
@@ -16,7 +17,7 @@ BUDGET = 1 << 30  # bytes of all captures that are under way
 BIG_BODY = f"a body of more than {MAX_BODY >> 20} MiB"
 BIG_TOTAL = f"more than {BUDGET >> 30} GiB were under way at once"
 NOT_POST = "not a POST"
-OTHER_PATH = "not a chat or completion call"
+OTHER_PATH = "not a chat, completion or embeddings call"
 
 
 class Held:
@@ -40,7 +41,7 @@ class Capture:
         self._answer_dropped = False
         self._fields, self._target = request.fields, request.target
         path = request.target.split("?", 1)[0]
-        self.path = path_of(path) or ""
+        self.path = path_of(path) or (EMBEDDINGS if is_embeddings(path) else "")
         if request.method != "POST":
             self.skip = NOT_POST
         elif not self.path:

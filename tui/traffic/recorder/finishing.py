@@ -8,6 +8,7 @@ from typing import Any
 from tui.traffic.http.target import Target
 from tui.traffic.recorder.counting import count
 from tui.traffic.recorder.recordfile import RecordFile
+from tui.traffic.recording import is_embeddings
 from tui.traffic.whole_file import WholeFile
 
 _MANY = 200  # uncounted requests that take a while
@@ -40,7 +41,9 @@ async def finish(
 def _uncounted(file: RecordFile, first: int) -> Iterator[tuple[int, dict[str, Any]]]:
     for number in range(first, len(file.places)):
         row = json.loads(file.read(file.places[number]))
-        if row["reply"]["status"] == 200 and "prompt_tokens" not in (row["reply"].get("usage") or {}):
+        if is_embeddings(row["path"]) or row["reply"]["status"] != 200:
+            continue
+        if "prompt_tokens" not in (row["reply"].get("usage") or {}):
             yield number, row["body"]
 
 

@@ -10,7 +10,7 @@ from tui.traffic.importers import secrets
 from tui.traffic.outcome import Outcome
 from tui.traffic.recorder.conversations import Conversations
 from tui.traffic.recorder.frame import Noted
-from tui.traffic.recording import Request
+from tui.traffic.recording import Request, is_embeddings
 from tui.traffic.replay.answer import Answer
 from tui.traffic.replay.outcomes import Ending, settle
 
@@ -67,6 +67,8 @@ class Noting:
             "status": noted.status, "ttft_s": outcome.ttft_s, "e2e_s": outcome.e2e_s,
             "usage": _usage(outcome), "text_sha256": outcome.text_sha256,
         }  # fmt: skip
+        if is_embeddings(noted.path):  # there is no text, and the answer is there when it is whole
+            reply |= {"e2e_s": round((noted.end - noted.at) / 1e9, 7), "text_sha256": None}
         if noted.how != "whole":
             reply["ended"] = noted.how
             self.counts["cut"] += 1
