@@ -124,6 +124,8 @@ def test_an_interruption_keeps_what_was_measured(standin_profile, tmp_path):
         (["--vary", "prefix-caching=on,perhaps"], "prefix-caching"),
         (["--vary", "prefix-caching=on,off", "--rounds", "0"], "--rounds"),
         (["--vary", "engine.python=/nowhere/python,auto"], "/nowhere/python"),
+        (["--vary", "block-size=64,16"], "arm block-size=16: block-size=16: on CPU a KV block is a multiple of 32"),
+        (["--vary", "speculative=off,suffix"], "arm speculative=suffix: speculative=suffix: needs the package"),
     ],
 )
 def test_what_can_not_be_compared_is_refused_before_anything_starts(standin_profile, tmp_path, capsys, words, what):

@@ -80,7 +80,6 @@ async def _compare(args: argparse.Namespace) -> int:
 
 
 def _planned(args: argparse.Namespace) -> "tuple[Plan, Traffic, Session]":
-    from tui.engine import install
     from tui.engine import profile as profiles
     from tui.engine.profile_set import with_settings
     from tui.session.compare.plan import Plan
@@ -95,10 +94,25 @@ def _planned(args: argparse.Namespace) -> "tuple[Plan, Traffic, Session]":
         profile, recording_ref=args.recording, pace=args.pace, speed=args.speed, limit=args.limit, seed=args.seed,
         fix_lengths=args.fix_lengths, keep_text=not args.no_text,
     )  # fmt: skip
-    for python in dict.fromkeys(arm.profile.engine.python for arm in plan.arms):
-        install.find(python)  # an arm without vLLM is refused before the first one starts
+    _refuse(plan)
     session = Session(plan.arms[0].profile, traffic, Path(args.session) if args.session else None)
     return plan, traffic, session
+
+
+def _refuse(plan: "Plan") -> None:
+    """An arm that has no vLLM, or that its vLLM would refuse, is told before the first one starts."""
+    from tui.engine import command, flags, install
+
+    installs = {}
+    for arm in plan.arms:
+        python = arm.profile.engine.python
+        if python not in installs:
+            found = install.find(python)
+            installs[python] = found.with_flags(flags.known_flags(found))
+        try:
+            command.build(arm.profile, installs[python], port=1)
+        except VtuneError as error:
+            raise VtuneError(f"arm {arm.name}: {error.what}", error.mend, error.code) from error
 
 
 def _announced(plan: "Plan", traffic: "Traffic") -> list[str]:

@@ -23,8 +23,10 @@ class Progress:
     def __call__(self, picture: Snapshot) -> None:
         for notice in picture.notices:
             if notice.level != "info":
+                # What two levers do to each other is told at every start: of an arm's many, once is enough.
+                again = notice.at if notice.level == "error" else None
                 self._once(
-                    ("notice", notice.at, notice.what),
+                    ("notice", again, notice.what),
                     f"{notice.level}: {notice.what}" + (f" ({notice.mend})" if notice.mend else ""),
                 )
         engine = picture.engine
