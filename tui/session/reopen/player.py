@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import copy
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -155,7 +156,7 @@ class Player:
     def to_share(self, share: float) -> None:
         """0 is the start of the session, 1 its end."""
         start, end = self._reel.tape.start, self._end
-        self.seek(start + share * (end - start))
+        self.seek(start + share * (end - start) if share < 1 else math.inf)  # the end of one that runs moves on
 
     def to(self, words: str) -> None:
         """To a place in words, see `places`. Raises VtuneError for others."""
