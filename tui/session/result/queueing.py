@@ -1,5 +1,6 @@
 """Short requests that were sent while somebody else's long prefill was under way, and those that were not."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -10,6 +11,9 @@ from tui.traffic.outcome import Outcome
 LEAST_LONG = 512  # tokens to compute; under it no prefill is long
 SHORT = 8  # times fewer tokens than the longest
 LONG = 2
+
+
+Span = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,10 @@ def queueing(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
     short = [p for p in prefills if p.tokens * SHORT <= longest]
     if longest < LEAST_LONG or not short:
         return None
-    long = [p for p in prefills if p.tokens * LONG >= longest]
-    behind = [p for p in short if any(other.sent_s <= p.sent_s < other.first_s for other in long)]
-    alone = [p for p in short if p not in behind]
+    spans = _together([(p.sent_s, p.first_s) for p in prefills if p.tokens * LONG >= longest])
+    behind, alone = [], []
+    for p in short:
+        (behind if _within(p.sent_s, spans) else alone).append(p)
     return {
         "short": len(short),
         "behind": len(behind),
@@ -44,3 +49,19 @@ def queueing(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
         "alone_ttft_s": median(p.ttft_s for p in alone) if alone else None,
         "longest_tokens": longest,
     }
+
+
+def _together(spans: list[Span]) -> list[Span]:
+    """Overlapping spans made one, in their order."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _within(moment: float, spans: list[Span]) -> bool:
+    at = bisect_right(spans, (moment, float("inf"))) - 1
+    return at >= 0 and moment < spans[at][1]
