@@ -254,7 +254,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}; all without any")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--size", default="160x48")
-    parser.add_argument("--streams", type=int, default=10)
+    parser.add_argument("--streams", type=int, default=32)
     parser.add_argument("--tokens", type=int, default=100, help="of each answer")
     parser.add_argument("--json", metavar="FILE")
     words = parser.parse_args()

@@ -19,4 +19,4 @@ class Lines(Widget):
         return len(self.lines(max(1, width)))
 
     def render(self) -> Content:
-        return Drawing(self.lines(max(1, self.content_size.width)))
+        return Drawing(self.lines(max(1, self.content_size.width)), self.app.theme)

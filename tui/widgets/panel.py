@@ -69,7 +69,7 @@ class Panel(Widget, can_focus=True):
         if self._view is None or width <= 0 or height <= 0:
             return Content("")
         lines = self.draw(self._view, width, height)
-        return Drawing([line.truncate(width, ellipsis=True) for line in lines[:height]])
+        return Drawing([line.truncate(width, ellipsis=True) for line in lines[:height]], self.app.theme)
 
 
 def words(*parts: str | tuple[str, str] | Content) -> Content:

@@ -69,7 +69,7 @@ class Transport(Widget):
                 return Content.assemble(badge, " ", _words(self._said)).truncate(width, ellipsis=True)
             return self._timeline(0, badge, width)
         first = _headline(self._position, self._said, width)
-        return Drawing([first, self._timeline(1, Content(""), width)])
+        return Drawing([first, self._timeline(1, Content(""), width)], self.app.theme)
 
     def _timeline(self, line: int, head: Content, width: int) -> Content:
         here = self._position
