@@ -95,16 +95,17 @@ async def test_a_value_is_typed_for_a_lever() -> None:
         assert controls.calls[-1] == ("set_lever", "chunked-prefill", "off")
 
 
-async def test_a_click_chooses_a_lever_and_another_switches_it() -> None:
+async def test_a_click_switches_a_lever_or_asks_for_its_value() -> None:
     controls = FakeControls(scenes.ready())
-    async with VtuneApp(controls).run_test(size=SIZE) as pilot:
+    app = VtuneApp(controls)
+    async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        await pilot.click("#lever-list", offset=(6, 8))
-        await pilot.pause()
-        assert controls.calls == [("start",)]
         await pilot.click("#lever-list", offset=(6, 8))
         await pilot.pause()
         assert controls.calls[-1] == ("set_lever", "speculative", "ngram:4:2-4")
+        await pilot.click("#lever-list", offset=(6, 4))
+        await pilot.pause()
+        assert app.screen.query_one(ValueInput).value == "128" and len(controls.calls) == 2
 
 
 async def test_apply_may_follow_a_toggle_faster_than_a_snapshot() -> None:

@@ -29,14 +29,20 @@ class LogView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.log_lines = LogLines()
         self._widest = 0
+        self.follows = True  # the end is in view, and stays so
 
-    @property
-    def follows(self) -> bool:
-        """Whether the end is in view."""
-        return self.scroll_offset.y >= self.max_scroll_y
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if self.size.height:
+            self.follows = new_value >= self.max_scroll_y
+
+    def on_resize(self) -> None:
+        if self.follows:
+            self.to_end()
 
     def start_over(self) -> None:
-        """Another log."""
+        """Another log, from its end."""
+        self.follows = True
         self.log_lines.clear()
         self._widest = 0
         self._measured()
@@ -70,6 +76,7 @@ class LogView(ScrollView, can_focus=True):
         return found
 
     def to_end(self) -> None:
+        self.follows = True
         self.scroll_end(animate=False, immediate=True)
 
     @property
