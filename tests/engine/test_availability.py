@@ -71,7 +71,7 @@ def test_the_same_profile_on_both_differs_where_they_do():
 
 def test_listing_is_json_and_says_everything_of_a_lever(capsys):
     around = command.surroundings(PROFILE, V8)
-    listing = command_levers.rows(around, {"prefix-caching": "off"})
+    listing = command_levers.rows(around, around.values, {"prefix-caching": "off"})
     json.dumps(listing, allow_nan=False)
     names = (
         "prefix-caching prefix-hash chunked-prefill long-prefill-threshold max-num-seqs scheduling-policy "

@@ -89,6 +89,7 @@ CASES = [
     ("too-few-gpus", "refused", {"tensor-parallel": "2", "data-parallel": "2"}, replace(L4, gpus=2), "4 GPUs"),
     ("own-caches", "moved", {"data-parallel": "2"}, CPU, "its own prefix cache"),
     ("quantized-otherwise", "caution", {"quantization": "gptq"}, knowing(L4, "awq"), "the checkpoint says awq"),
+    ("raw-wins", "overridden", {"max-num-seqs": "128"}, replace(L4, raw={"max-num-seqs": "4"}), "wins over"),
     ("level-missing", "refused", {"eager": "O1"}, V10, "needs vLLM 0.12, this is 0.10"),
     ("unknown-choice", "refused", {"kv-dtype": "octave_4"}, parser(L4, kv_dtype=("auto", "fp8")), "it has auto, fp8"),
 ]  # fmt: skip

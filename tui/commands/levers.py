@@ -23,8 +23,12 @@ def run(args: argparse.Namespace) -> int:
     found = install.find(wanted.engine.python)
     found = found.with_flags(flags.known_flags(found))
     around = command.surroundings(wanted, found)
-    listing = rows(around, asyncio.run(_applied(args.url)) if args.url else {})
-    options.findings(combinations.look(around))
+    attached = wanted.engine.attach  # whose levers nobody asked for
+    url = args.url or (attached[0] if attached else None)
+    asked = {} if attached else command.asked(wanted, around)
+    listing = rows(around, asked, asyncio.run(_applied(url)) if url else {})
+    if not attached:
+        options.findings(combinations.look(around))
     if args.json:
         result = {"schema": "vtune.levers/1", "vllm": found.version, "device": found.device, "levers": listing}
         options.write_json(args.json, result)
@@ -64,11 +68,12 @@ async def _applied(url: str) -> dict[str, str | None]:
 _THRESHOLD = "long-prefill-threshold"
 
 
-def rows(around: Any, applied: dict[str, str | None]) -> list[dict[str, Any]]:
+def rows(around: Any, asked: dict[str, str], applied: dict[str, str | None]) -> list[dict[str, Any]]:
     """The `levers` of vtune.levers/1; `applied` is known only of a running engine."""
     from tui.engine import availability, levers
 
-    asked = levers.values_with_facets(around.values)
+    if not asked.get("chunked-prefill", "raw.").startswith("raw."):
+        asked = levers.values_with_facets(asked)
     listing = []
     for lever in levers.LEVERS:
         listing.append(_row(lever, availability.offer(lever, around), list(lever.owns), asked, applied))

@@ -97,9 +97,14 @@ def _text(
     rows += _section("env", {key: str(value) for key, value in env.items()}, quoted=True)
     rows += _section("args", {flag: _plain(value) for flag, value in rest.items()})
     rows += ["", "levers:" if found else "levers: {}"]
-    rows += [f"  {lever}: {_yaml(mapping_of(lever, words))}" for lever, words in found.items()]
+    rows += [f"  {lever}: {_words(mapping_of(lever, words))}" for lever, words in found.items()]
     rows += ["", "traffic: {recording: rag-handbook, pace: recorded}     # or your own: vtune record, vtune import"]
     return "\n".join(rows) + "\n"
+
+
+def _words(value: Any) -> str:
+    """Numbers, shares and sizes need no quotes: a lever reads them as they are written."""
+    return value if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?%?|\d+[KMGT]iB", value) else _yaml(value)
 
 
 def _section(title: str, values: Mapping[str, Any], quoted: bool = False) -> list[str]:

@@ -57,7 +57,7 @@ def build(profile: Profile, install: Install, port: int) -> Launch:
         url=f"http://{HOST}:{port}",
         model=name,
         launch_id=launch_id,
-        asked=_asked(profile, around),
+        asked=asked(profile, around),
         install=availability.as_json(around),
         expected={**combinations.expected(found), **_told_by_raw(profile, around)},
         platform=install.platform,
@@ -165,14 +165,14 @@ def _written(flag: str, value: Any) -> list[str]:
     return [f"--{flag}={value}"] if str(value).startswith("-") else [f"--{flag}", str(value)]
 
 
-def _asked(profile: Profile, around: Surroundings) -> dict[str, str]:
+def asked(profile: Profile, around: Surroundings) -> dict[str, str]:
     """The levers in force; one whose flag is overridden says by what."""
-    asked = dict(around.values)
+    found = dict(around.values)
     for flag, words in profile.raw.items():
         if lever := levers.owner(flag):
-            asked[lever.name] = f"raw.{flag}={words}"
-        asked[f"raw.{flag}"] = words
-    return asked
+            found[lever.name] = f"raw.{flag}={words}"
+        found[f"raw.{flag}"] = words
+    return found
 
 
 def _told_by_raw(profile: Profile, around: Surroundings) -> dict[str, str]:

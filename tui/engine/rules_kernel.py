@@ -1,5 +1,6 @@
 """Rules on devices, weights and flags that win over levers."""
 
+from tui.engine import lever_memory, lever_reuse, lever_scheduling, lever_speculation
 from tui.engine.combination import Finding, Rule
 from tui.engine.lever import Surroundings
 from tui.engine.lever_kernel import quantization_of
@@ -65,10 +66,31 @@ def _unknown_choice(around: Surroundings) -> Finding | None:
     return None
 
 
+def _raw_wins(around: Surroundings) -> Finding | None:
+    """--set raw.FLAG of a flag that a lever owns: it comes last, and vLLM takes the last."""
+    for lever, flags in _OWNED.items():
+        over = next((flag for flag in flags if flag in around.raw), None)
+        if over is not None and lever in around.given - around.apart:
+            what = f"raw.{over}={around.raw[over]}: wins over {lever}={around.values[lever]}"
+            return Finding("overridden", (lever,), what)
+    return None
+
+
+_OWNED = {
+    lever.name: lever.owns
+    for lever in (
+        *(lever_reuse.PREFIX_CACHING, lever_reuse.PREFIX_HASH),
+        *(lever_scheduling.CHUNKED_PREFILL, lever_scheduling.MAX_NUM_SEQS, lever_scheduling.SCHEDULING_POLICY),
+        *(lever_memory.KV_DTYPE, lever_memory.BLOCK_SIZE, lever_memory.KV_POOL, lever_memory.KV_OFFLOAD),
+        lever_speculation.SPECULATIVE,
+    )
+}
+
 RULES = (
     Rule("too-few-gpus", "vllm.md 1.11: P/config/parallel.py:1053", _too_few_gpus),
     Rule("own-caches", "vllm.md 1.11 and 3.5: one engine per rank, each with its own labels", _own_caches),
     Rule("quantized-otherwise", "vllm.md 1.11: P/config/model.py:1440", _quantized_otherwise),
     Rule("level-missing", "vllm.md 1.4: --optimization-level since 0.12", _level_missing),
+    Rule("raw-wins", "vllm.md 1.0: of duplicate flags the last wins, seen in a log", _raw_wins),
     Rule("unknown-choice", "vllm.md 1.0: the choices of this install's own parser", _unknown_choice),
 )
