@@ -98,9 +98,8 @@ def _ttft(runs: Sequence[Shown]) -> Svg:
 def _legend(picture: Svg, classes: Sequence[str]) -> None:
     x = WIDTH - RIGHT
     for reuse in reversed(classes):
-        x -= len(reuse) * CHARACTER
-        picture.text(x, 24, reuse, "dim")
-        x -= 16
+        picture.text(x, 24, reuse, "dim", "end")
+        x -= len(reuse) * CHARACTER + 24
         picture.rect(x, 14, 11, 11, reuse)
         x -= 14
 
@@ -169,10 +168,10 @@ def _course(runs: Sequence[Shown]) -> Svg:
     picture.text(LEFT, 42, "0 to 100 %, by its counters between scrapes; one scale of time for all runs", "dim")
     x = WIDTH - RIGHT
     for name, role in (("acceptance", "partial"), ("prefix hit rate", "warm"), ("KV cache usage", "kv")):
-        x -= len(name) * CHARACTER
-        picture.text(x, 24, name, "dim")
-        picture.path([(x - 26, 20), (x - 6, 20)], role, _DASHES.get(role, ""))
-        x -= 40
+        picture.text(x, 24, name, "dim", "end")
+        x -= len(name) * CHARACTER + 6
+        picture.path([(x - 28, 20), (x - 8, 20)], role, _DASHES.get(role, ""))
+        x -= 42
     for place, one in enumerate(runs):
         _panel(picture, one, _HEAD + _PANEL * place, longest)
     return picture
