@@ -116,7 +116,7 @@ def test_links_between_turns_come_back_but_for_forks(tmp_path, target):
     )  # fmt: skip
     path = tmp_path / "linked.jsonl"
     recording.write(path, {"name": "linked"}, requests)
-    done = convert(recording.load(path), target, tmp_path / "there.jsonl")
+    done = convert(recording.load(path, filed=True), target, tmp_path / "there.jsonl")
     back, _ = imported(tmp_path / "there.jsonl")
     names = dict(zip((r.id for r in back.requests), "a other b c fork d".split(), strict=True))
     linked = {names[r.id]: (names.get(r.after), r.think_s) for r in back.requests}

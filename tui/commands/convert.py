@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
 
     options.refuse_existing(args.json, args.force)
     options.refuse_existing(args.out, args.force)
-    done = convert.convert(recording.load(args.recording), args.to, Path(args.out).expanduser(), args.force)
+    done = convert.convert(recording.load(args.recording, filed=True), args.to, Path(args.out).expanduser(), args.force)
     if args.json:
         options.write_json(args.json, done.to_json())
     if args.json != "-":

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ def _lines(requests: Sequence[Request], target: Target, done: Converted) -> Iter
     for request in requests:
         done.read += 1
         if request.id in sessions and not request.extra.get("session"):
-            request = replace(request, extra={**request.extra, "session": sessions[request.id]})
+            request = _in_session(request, sessions[request.id])
         try:
             row = target.row(request)
         except NoPlace as error:
@@ -88,6 +88,11 @@ def _lines(requests: Sequence[Request], target: Target, done: Converted) -> Iter
             continue
         # ASCII, for some readers split lines at U+2028 and its kind; the text is the same.
         yield json.dumps(row, allow_nan=False) + "\n"
+
+
+def _in_session(request: Request, session: str) -> Request:
+    known = {field.name: getattr(request, field.name) for field in fields(Request)}
+    return Request(**{**known, "extra": {**request.extra, "session": session}})
 
 
 def conversations(requests: Sequence[Request]) -> dict[str, str]:
