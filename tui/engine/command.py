@@ -4,7 +4,7 @@ import json
 import os
 import shlex
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -94,8 +94,13 @@ def surroundings(profile: Profile, install: Install) -> Surroundings:
 
 def shell(launch: Launch) -> str:
     """The command as a line for a POSIX shell."""
-    env = (f"{key}={shlex.quote(value)}" for key, value in launch.env.items() if key != "VTUNE_LAUNCH")
-    return " ".join((*env, shlex.join(launch.argv)))
+    return line(launch.argv, launch.env)
+
+
+def line(argv: Sequence[str], env: Mapping[str, str]) -> str:
+    """A command and its environment as a line for a POSIX shell."""
+    words = (f"{key}={shlex.quote(value)}" for key, value in env.items() if key != "VTUNE_LAUNCH")
+    return " ".join((*words, shlex.join(argv)))
 
 
 def _server(profile: Profile, install: Install, port: int, name: str) -> list[str]:
