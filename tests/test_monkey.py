@@ -44,6 +44,7 @@ async def play(app: VtuneApp, presses: int, seed: int) -> None:
                 width, height = dice.randint(20, 220), dice.randint(5, 70)
                 await pilot.resize_terminal(width, height)
             elif dice.random() < 0.05:
+                await pilot.pause()  # a screen that is not laid out yet can't be clicked
                 await pilot.click(offset=(dice.randrange(width), dice.randrange(height)), times=dice.choice((1, 2)))
             else:
                 app.simulate_key(dice.choice(LIKELY if dice.random() < 0.5 else KEYS))

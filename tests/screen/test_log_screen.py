@@ -138,7 +138,9 @@ async def test_a_wide_line_is_read_by_scrolling_and_found_off_screen(log: Path) 
         file.write("x" * 1_500 + "needle" + "y" * 9_000 + "\n")
     app = VtuneApp(FakeControls(scene(log)))
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.press("l", "slash", *"needle", "enter")
+        await pilot.press("l")
+        await pilot.pause()
+        await pilot.press("slash", *"needle", "enter")
         await pilot.pause()
         assert "needle" in text(app)
         assert app.screen.query_one(LogView).scroll_offset.x > 1_000

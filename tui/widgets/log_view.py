@@ -77,7 +77,7 @@ class LogView(ScrollView, can_focus=True):
 
     def to_end(self) -> None:
         self.follows = True
-        self.scroll_end(animate=False, immediate=True)
+        self.scroll_end(animate=False, immediate=True, force=True)
 
     @property
     def line(self) -> str | None:
@@ -100,10 +100,10 @@ class LogView(ScrollView, can_focus=True):
             return
         height = self.scrollable_content_region.height
         if not self.scroll_offset.y <= place < self.scroll_offset.y + height:
-            self.scroll_to(y=max(0, place - height // 2), animate=False, immediate=True)
+            self.scroll_to(y=max(0, place - height // 2), animate=False, immediate=True, force=True)
         found = self.log_lines.shown[place].text.casefold().find(self.log_lines.sought)
         if not self.scroll_offset.x <= found < self.scroll_offset.x + self.size.width - 4:
-            self.scroll_to(x=max(0, found - 8), animate=False, immediate=True)
+            self.scroll_to(x=max(0, found - 8), animate=False, immediate=True, force=True)
 
     def render_line(self, y: int) -> Strip:
         left, top = self.scroll_offset
