@@ -125,7 +125,7 @@ def disguised(text: str) -> str:
     return text
 
 
-def session(folder: Path) -> None:
+def session(folder: Path, profile: str = "demo") -> None:
     """The real thing, about two minutes."""
     from cast import Cast
 
@@ -136,7 +136,7 @@ def session(folder: Path) -> None:
 
         return wanted
 
-    cast = Cast(folder, "demo", "--pace", "closed:2", "--limit", str(REQUESTS))
+    cast = Cast(folder, profile, "--pace", "closed:2", "--limit", str(REQUESTS))
     try:
         cast.told(serves("on"))
         cast.press(" ")
