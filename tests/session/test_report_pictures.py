@@ -85,7 +85,9 @@ def test_a_figure_of_somebody_else_is_not_written_over(folder, tmp_path):
     with pytest.raises(VtuneError, match="r-ttft.svg exists"):
         options.write_report(str(tmp_path / "r.md"), [folder], force=False)
     assert (tmp_path / "r-ttft.svg").read_text() == "mine" and not (tmp_path / "r.md").exists()
+    assert str(tmp_path / "r-ttft.svg") in options.report_files(str(tmp_path / "r.md"))
     options.write_report(str(tmp_path / "r.md"), [folder], force=True)
+    assert {str(path) for path in tmp_path.glob("r*")} == set(options.report_files(str(tmp_path / "r.md")))
     assert (tmp_path / "r-ttft.svg").read_text() == report.documents([folder])["report-ttft.svg"]
 
 

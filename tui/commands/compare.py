@@ -46,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    for target in (args.json, args.report):
+    for target in (args.json, *options.report_files(args.report)):
         options.refuse_existing(target, args.force)
     return asyncio.run(_compare(args))
 

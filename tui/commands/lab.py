@@ -41,7 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    for target in (args.json, args.report):
+    for target in (args.json, *options.report_files(args.report)):
         options.refuse_existing(target, args.force)
     if args.out:
         _refuse_out(Path(args.out), args.force)

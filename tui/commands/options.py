@@ -68,6 +68,14 @@ def write(target: str, content: str) -> None:
         ) from error
 
 
+def report_files(target: str | None) -> list[str]:
+    """What a report to `target` may write: the Markdown, and its figures beside it."""
+    if not target or target == "-":
+        return []
+    place = Path(target)
+    return [target, *(str(place.with_name(f"{place.stem}-{what}.svg")) for what in ("ttft", "course"))]
+
+
 def write_report(target: str, folders: Sequence[Path], force: bool = True) -> None:
     """The Markdown report, and its figures beside it; to standard output without them."""
     from tui.session import report

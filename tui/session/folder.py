@@ -32,12 +32,13 @@ def existing() -> list[Path]:
 
 
 def find(ref: str) -> Path:
-    """A session by path, by its folder's name, or ``last``. Raises VtuneError."""
+    """A session by the path of its folder or journal, by its folder's name, or ``last``. Raises VtuneError."""
     if ref == "last":
         if not (found := existing()):
             raise VtuneError("there is no session yet", "run `vtune` or `vtune replay` first")
         return found[-1]
-    for candidate in (Path(ref).expanduser(), paths.sessions() / ref):
+    given = Path(ref).expanduser()
+    for candidate in (given.parent if given.name == journal.NAME else given, paths.sessions() / ref):
         if (candidate / journal.NAME).is_file():
             return candidate
     raise VtuneError(f"no session {ref!r}", "give a session folder, or `last`; `vtune sessions` lists them")
