@@ -77,7 +77,7 @@ class LogView(ScrollView, can_focus=True):
 
     def to_end(self) -> None:
         self.follows = True
-        self.scroll_end(animate=False, immediate=True, force=True)
+        self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True, force=True)  # as far right as it was
 
     @property
     def line(self) -> str | None:
