@@ -13,6 +13,7 @@ from tui.widgets.plot import GUTTER, Series, draw
 from tui.widgets.timeline import Timeline
 
 ROOMY = 16  # lines from which the pool is told in numbers
+WIDE_ENOUGH = 60
 LEAST_PLOT = 8
 _TOPS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 
@@ -43,7 +44,7 @@ class KvCache(Panel):
         return [words("KV cache"), words((size, "$dim")), *several]
 
     def draw(self, view: View, width: int, height: int) -> list[Content]:
-        rows = _rows(view, height)
+        rows = _rows(view, width, height)
         if not view.usage:
             return [*rows, *told("usage unknown", width, "it is measured while a replay runs")]
         return [*rows, *_course(view, width, height - len(rows))]
@@ -71,10 +72,11 @@ def _course(view: View, width: int, height: int) -> list[Content]:
     return [*draw(width, room, line.frame(top, ticks, columns), series), *legend]
 
 
-def _rows(view: View, height: int) -> list[Content]:
+def _rows(view: View, width: int, height: int) -> list[Content]:
     """All numbers where the panel has the room of a whole screen, else only that prefixes are lost and wanted again."""
-    if height >= ROOMY:
-        return kv_rows.rows(view.pool)[: height - LEAST_PLOT]
+    if height >= ROOMY and width >= WIDE_ENOUGH:
+        rows = [part for row in kv_rows.rows(view.pool) for part in row.wrap(width)]
+        return rows[: height - LEAST_PLOT]
     again = kv_rows.thrashing(view.pool)
     return [] if again is None else [again]
 

@@ -108,5 +108,5 @@ def _row(glyph: str, name: str, times: Times, style: str, width: int) -> Content
     high = figures.FEW if tail is None else figures.seconds(tail, unit=False)
     head = (f"{glyph} {name:<8}", style)
     if width < 38:
-        return words(head, (f"{len(times):>3} ", "$dim"), p50, ("/", "$dim"), f"{high:<4}", (" s", "$dim"))
+        return words(head, (f"{len(times):>3} ", "$dim"), p50, ("/", "$dim"), high, (" s", "$dim"))
     return words(head, (f"{len(times):>4}   p50", "$dim"), p50, ("  p95", "$dim"), f"{high:>6}", (" s", "$dim"))
