@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     attached = wanted.engine.attach  # whose levers nobody asked for
     url = args.url or (attached[0] if attached else None)
     asked = {} if attached else command.asked(wanted, around)
-    listing = rows(around, asked, asyncio.run(_applied(url)) if url else {})
+    listing = rows(around, asked, _applied(url) if url else {})
     if not attached:
         options.findings(combinations.look(around))
     if args.json:
@@ -39,30 +39,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _applied(url: str) -> dict[str, str | None]:
+    """What the engine at `url` says that it runs, facets included."""
+    from tui.engine import levers
+    from tui.session import attach
+
+    told = asyncio.run(attach.levers_at(url))
+    chunking = told.get("chunked-prefill")
+    return {**told, **({} if chunking is None else levers.values_with_facets({"chunked-prefill": chunking}))}
+
+
 def _line(row: dict[str, Any]) -> str:
     words = row["asked"] or f"{row['default_here']} (default here)"
     if row["applied"] is not None and row["applied"] != row["asked"]:
         words += f", runs {row['applied']}"
     where = f"  {row['group']:<12}{row['name']:<24}"
     return f"{where}{words}" if row["available"] else f"{where}{words:<24}– {row['reason']}"
-
-
-async def _applied(url: str) -> dict[str, str | None]:
-    """What the engine at `url` says that it runs."""
-    import os
-
-    import httpx
-
-    from tui.engine import applied, levers
-    from tui.session import attach
-
-    key = os.environ.get(attach.API_KEY)
-    headers = {"Authorization": f"Bearer {key}"} if key else None
-    async with httpx.AsyncClient(trust_env=False, timeout=15.0, headers=headers) as client:
-        told = dict((await applied.read(attach.normalised(url), {}, client)).levers)
-    if (chunking := told.get("chunked-prefill")) is not None:
-        told |= {"long-prefill-threshold": levers.values_with_facets({"chunked-prefill": chunking})[_THRESHOLD]}
-    return told
 
 
 _THRESHOLD = "long-prefill-threshold"

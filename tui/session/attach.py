@@ -1,6 +1,7 @@
 """An engine that vtune does not own, found by its URL."""
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -66,6 +67,24 @@ async def wait(
                 raise
             unreachable(url, error)
         await asyncio.sleep(RETRY_S)
+
+
+async def levers_at(url: str) -> dict[str, str | None]:
+    """Lever -> what the engine at `url` says that it runs, None where it does not say.
+
+    Raises VtuneError (exit 3) where nobody answers.
+    """
+    import httpx
+
+    from tui.engine import applied  # with httpx: not before the screen's first paint
+
+    key = os.environ.get(API_KEY)
+    headers = {"Authorization": f"Bearer {key}"} if key else None
+    async with httpx.AsyncClient(trust_env=False, timeout=15.0, headers=headers) as client:
+        try:
+            return dict((await applied.read(normalised(url), {}, client)).levers)
+        except VtuneError as error:
+            raise VtuneError(error.what, "is the server up, and the URL right?", error.code) from error
 
 
 def profile(urls: str | Sequence[str], base: Profile | None = None) -> Profile:
