@@ -60,6 +60,9 @@ def test_choices_follow_the_parser_also_to_what_vtune_does_not_know():
     assert {"nvfp4", "turboquant_k8v4", "int4_per_token_head"} <= set(new["kv-dtype"].choices)
     assert "gptq_marlin" in old["quantization"].choices and "None" not in old["quantization"].choices
     assert {"off", "suffix", "eagle3:PATH:3", "medusa:PATH:3"} <= set(new["speculative"].choices)
+    here = offered(CPU.with_flags(NEW))
+    assert set(here["kv-dtype"].choices) == {"auto", "fp8", "fp8_e4m3", "fp8_e5m2"}
+    assert "ngram-gpu:4:2-4" in new["speculative"].choices and "ngram-gpu:4:2-4" not in here["speculative"].choices
     assert old["kv-pool"].default == "90%" and new["kv-pool"].default == "92%"
 
 

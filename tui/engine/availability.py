@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tui.engine.lever import Lever, Surroundings, Version, Words
+from tui.engine.lever_memory import CPU_DTYPES
 from tui.engine.lever_values import DRAFTED, LOOKUP
 from tui.engine.levers import LEVERS
 from tui.engine.rules_speculation import methods
@@ -68,10 +69,12 @@ def choices(lever: Lever, around: Surroundings) -> tuple[Words, ...]:
     """The lever's values in this vLLM: its parser's own where it tells them, else those that vtune knows."""
     flag = around.flags.get(lever.choices_flag) if around.flags is not None and lever.choices_flag else None
     if lever.name == "speculative":
-        return _speculations(methods(around))
+        return _speculations(tuple(name for name in methods(around) if not (around.cpu and name == "ngram-gpu")))
     if flag is None or not flag.choices:
         return lever.choices
     told = tuple(choice for choice in flag.choices if choice != "None")
+    if around.cpu and lever.name == "kv-dtype":  # the parser lists those of all devices
+        told = tuple(choice for choice in told if choice in CPU_DTYPES)
     return told if "auto" in told or "auto" not in lever.choices else ("auto", *told)
 
 
