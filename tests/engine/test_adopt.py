@@ -154,3 +154,22 @@ def test_command_prints_what_was_adopted_on_a_cpu_too():
     argv = command.build(parse(found.text), CPU.with_flags(KNOWN), 8123).argv
     assert argv[argv.index("--block-size") + 1] == "64" and "--no-enable-prefix-caching" in argv
     assert ADDED <= set(meant(list(argv)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sudo nohup vllm serve org/m --max-num-seqs 8 > vllm.log 2>&1 &",
+        "uv run vllm serve org/m --max-num-seqs 8",
+        "env VLLM_USE_V1=1 /opt/venv/bin/vllm serve org/m --max-num-seqs=8 | tee log",
+        "docker run --gpus all -v /root/.cache:/c -e VLLM_USE_V1=1 --env HF_TOKEN=hf_x -p 8000:8000 --ipc=host "
+        "vllm/vllm-openai:v0.32.0 --model org/m --max-num-seqs 8",
+        "podman run ghcr.io/a/vllm:1 vllm serve org/m --max-num-seqs 8",
+    ],
+)
+def test_a_line_as_people_have_it(line):
+    found = adopted(line)
+    profile = parse(found.text)
+    assert profile.engine.model == "org/m" and profile.levers == {"max-num-seqs": "8"} and not profile.engine.args
+    assert "hf_x" not in found.text + " ".join(found.notes)
+    assert profile.engine.env == ({"VLLM_USE_V1": "1"} if "VLLM_USE_V1" in line else {})

@@ -26,6 +26,9 @@ SHORT = {
 
 _BARE = ("headless", "disable-log-stats", "grpc", "aggregate-engine-logging")  # switches without a --no- form
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_WRAPPERS = ("env", "exec", "nohup", "sudo", "time", "uv", "run", "poetry")
+_CONTAINERS = ("docker", "podman", "nerdctl")
+_SHELL = ("&", "&&", ";", "|", ">", ">>", "&>", "2>", "2>&1", "<")
 _MODULES = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.main", "vllm.entrypoints.launchers")
 
 
@@ -67,12 +70,15 @@ def read(words: Sequence[str], known: Mapping[str, Flag] | None = None) -> Comma
 
 
 def _start(words: list[str], found: CommandLine) -> list[str]:
-    """Takes the environment and the program off the front."""
-    if words[:1] == ["env"]:
+    """Takes the environment and the program off the front, and what a shell does with it off the end."""
+    end = next((at for at, word in enumerate(words) if word in _SHELL), len(words))
+    words = words[:end]
+    while words and (words[0] in _WRAPPERS or _ASSIGNMENT.fullmatch(words[0])):
+        if match := _ASSIGNMENT.fullmatch(words[0]):
+            found.env[match[1]] = match[2]
         words = words[1:]
-    while words and (match := _ASSIGNMENT.fullmatch(words[0])):
-        found.env[match[1]] = match[2]
-        words = words[1:]
+    if words and PurePath(words[0]).name in _CONTAINERS:
+        return _in_container(words, found)
     if len(words) >= 3 and words[1] == "-m" and words[2] in _MODULES:
         found.python, words = words[0], words[3:]
         return words[1:] if words[:1] == ["serve"] else words
@@ -82,6 +88,18 @@ def _start(words: list[str], found: CommandLine) -> list[str]:
         "this is no command line of vLLM's server",
         "begin it with: vllm serve MODEL, or python -m vllm.entrypoints.openai.api_server",
     )
+
+
+def _in_container(words: list[str], found: CommandLine) -> list[str]:
+    """What follows the image of ``docker run``: its entry point is the server (`vllm/vllm-openai`)."""
+    image = next((at for at, word in enumerate(words) if "vllm" in word and "=" not in word and word[0] != "-"), None)
+    if image is None:
+        raise VtuneError("no image of vLLM in this command line", "give what runs in it, begun with: vllm serve MODEL")
+    for flag, value in zip(words[:image], words[1 : image + 1], strict=True):
+        if flag in ("-e", "--env") and (match := _ASSIGNMENT.fullmatch(value)):
+            found.env[match[1]] = match[2]
+    rest = words[image + 1 :]
+    return rest if not rest or _is_flag(rest[0]) else _start(rest, found)
 
 
 def _names(known: Mapping[str, Flag] | None) -> dict[str, str]:
