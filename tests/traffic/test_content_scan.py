@@ -75,7 +75,7 @@ async def test_events_that_share_a_read_or_were_read_late_are_coalesced():
     assert (len(parsed.content_ns), parsed.coalesced, answer.late) == (6, 4, {3})
 
 
-WORDS = ["w", " two words", 'a "quote"', "back\\slash", "é\u2028", "tab\there", "\x7f", "\U0001f600", "", '{"content":"x"}']
+WORDS = ["w", " two", 'a "quote"', "back\\slash", "é\u2028", "tab\there", "\x7f", "\U0001f600", "", '{"content":"x"}']
 VARIANTS = {
     "chat": [chunk(delta={"content": word}) for word in WORDS],
     "raw text beyond ASCII": [

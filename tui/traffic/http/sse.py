@@ -33,6 +33,8 @@ class EventSplitter:
             self._rest = data
             return []
         self._rest = data[cut + 2 :]
+        if b"\n\n\n" not in data and data[0] != 10:
+            return data[:cut].split(b"\n\n")
         return [event for part in data[:cut].split(b"\n\n") if (event := part.strip(b"\n"))]
 
     def flush(self) -> bytes:

@@ -40,9 +40,10 @@ async def settle(
     due_ns: int,
     connect_s: float | None,
     keep_text: bool,
+    patient: bool = True,
 ) -> tuple[Outcome, str]:
     """The outcome, and the answer's text (which the outcome has only if `keep_text`). Times count from `origin_ns`."""
-    parsed = await parse(answer)
+    parsed = await parse(answer, patient)
     head = ending.head
     whole = head is not None and not parsed.events and _is_json(head)
     if whole:

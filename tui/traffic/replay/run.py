@@ -3,6 +3,7 @@
 import asyncio
 import os
 import secrets
+from collections import deque
 from collections.abc import Coroutine
 from time import monotonic_ns
 from typing import NamedTuple
@@ -27,11 +28,20 @@ from tui.traffic.schedule import Pace
 
 # Connections are opened this long before a request is due, so that connecting is not in its TTFT.
 LEAD_NS = 250_000_000
+MOST_EVENTS = 60_000  # that wait to be read; about 20 MB
 
 
 class Moment(NamedTuple):
     ended: int  # CLOCK_MONOTONIC ns
     schedule: int  # the same in the run's own time
+
+
+class _Answered(NamedTuple):
+    request: Request
+    answer: Answer
+    ending: Ending
+    due_ns: int
+    cost: float | None
 
 
 class Run:
@@ -55,7 +65,9 @@ class Run:
         self._texts: dict[str, str | None] = {}  # of the followed, for live turns; None where there is no answer
         self._waiting: set[asyncio.Task[None]] = set()  # not due yet: drain ends these
         self._sending: set[asyncio.Task[None]] = set()  # due: cancel ends these too
-        self._settling: set[asyncio.Task[None]] = set()  # answered: nothing ends these
+        self._settling: set[asyncio.Task[None]] = set()  # at most one, while answers wait to be read: nothing ends it
+        self._answers: deque[_Answered] = deque()  # whole, and not read yet
+        self._events = 0  # in them
         self._queue = ClosedQueue(self.requests) if pace.mode == "closed" else None
         self._bug: BaseException | None = None
 
@@ -117,6 +129,8 @@ class Run:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._bug = self._bug or error
             self.cancel("failed")
+        elif self._answers and not self._settling:  # one came while the last was being ended
+            self._spawn(self._settling, self._settle_all())
         self._changed.set()
 
     async def _open_loop(self) -> None:
@@ -207,13 +221,30 @@ class Run:
             self._queue.free.append(ending.ended_ns)
         if not self.spec.live_turns:
             self._release(request, ending)
-        self._spawn(self._settling, self._settle(request, answer, ending, due_ns, cost))
+        answered = _Answered(request, answer, ending, due_ns, cost)
+        # A live turn waits for the text of the one before.
+        (self._answers.appendleft if self.spec.live_turns else self._answers.append)(answered)
+        self._events += len(answer.events)
+        if not self._settling:
+            self._spawn(self._settling, self._settle_all())
 
-    async def _settle(self, request: Request, answer: Answer, ending: Ending, due_ns: int, cost: float | None) -> None:
+    async def _settle_all(self) -> None:
+        """Read answers one after another, a slice for each turn of the loop, so that what comes in is not kept waiting
+        by many that ended together; whole ones when too much has piled up."""
+        while self._answers:
+            answered = self._answers.popleft()
+            self._events -= len(answered.answer.events)
+            await self._settle(*answered, patient=self._events < MOST_EVENTS)
+            await asyncio.sleep(0)
+
+    async def _settle(
+        self, request: Request, answer: Answer, ending: Ending, due_ns: int, cost: float | None, patient: bool
+    ) -> None:
         keep = self.spec.keep_text
         outcome, text = await settle(
-            request, answer, ending, origin_ns=self._origin, due_ns=due_ns, connect_s=cost, keep_text=keep
-        )
+            request, answer, ending, origin_ns=self._origin, due_ns=due_ns, connect_s=cost, keep_text=keep,
+            patient=patient,
+        )  # fmt: skip
         self.file.outcome(outcome)
         self.progress.finish(outcome, answer, ending.ended_ns)
         if self.spec.live_turns and request.id in self._answered:

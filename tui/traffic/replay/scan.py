@@ -27,6 +27,12 @@ class ContentScan:
         self._calls: list[bytes] = []
         self.parsed = 0  # events that had to be parsed while they came
 
+    def count(self, events: list[bytes]) -> int:
+        """How many of the events that came in one read have content."""
+        if len(events) == 1:
+            return int(self.has_content(events[0]))
+        return sum(map(self.has_content, events))
+
     def has_content(self, event: bytes) -> bool:
         for mark, size in self._texts:
             at = event.find(mark)
