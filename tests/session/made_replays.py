@@ -59,7 +59,7 @@ def result(**changes: Any) -> dict[str, Any]:
     """What a comparison reads of a vtune.run/1 object; `changes` by block."""
     known = {"queue_s": {"mean": 0.0}, "prefill_s": {"p50": 0.2}, "decode_s": {"p50": 0.5}}
     found: dict[str, Any] = {
-        "engine": {"start_kind": "plain", "kv_cache_tokens": 40_000},
+        "engine": {"start_kind": "plain", "kv_cache_tokens": 40_000, "vllm": "0.32.0"},
         "requests": {"sent": 32, "ok": 32, "failed": 0},
         "throughput": {"output_tokens_per_s": 10.0},
         "server": known,
@@ -68,6 +68,7 @@ def result(**changes: Any) -> dict[str, Any]:
                         "tokens_per_step": 1.0},
         "kv_cache": {"usage_peak": 0.2, "preemptions": 0},
         "memory": {"engine_pss_peak_bytes": 2 << 30},
+        "steps": {"n": None, "requests": None, "tokens": None},
         "in_flight": {"mean": 1.5},
         "targets": [],
         "recording": {"name": "made"},

@@ -128,6 +128,20 @@ def test_a_request_keeps_the_class_that_it_had_with_caching_on():
     assert row(seen, split="group:short")["n"] == 16
 
 
+def test_requests_with_long_prompts_are_judged_apart():
+    """Six of 32 have three times the median's prompt, and an arm that is slower for them says so as its cost."""
+    ttft, tpot = times(QUIET, np.random.default_rng(14))
+    ttft[1:3, :6] *= 2.0
+    found = [
+        replace(r, ok={i: replace(o, prompt_tokens=3000) if n < 6 else o for n, (i, o) in enumerate(r.ok.items())})
+        for r in replays(ttft, tpot)
+    ]
+    seen = comparison(plan(), found)
+    assert (row(seen, split="long")["n"], row(seen, split="long")["word"]) == (6, "slower")
+    assert any(words.startswith("TTFT p50 of long requests x") for words in seen["arms"][1]["costs"])
+    assert not [r for r in comparison(plan(), made())["verdicts"] if r["split"] == "long"]
+
+
 def test_only_requests_that_succeeded_everywhere_are_compared():
     found = made()
     lost = replace(found[2], ok={i: o for i, o in found[2].ok.items() if i != "r005"})
@@ -257,6 +271,15 @@ def test_a_gain_whose_cause_did_not_move_is_suspicious():
     assert row(found)["flags"] == ["suspicious"]
     found = comparison(of_lever("max-num-seqs"), arms_told(made(gain=0.2), {}, quick))
     assert not row(found)["flags"] and row(found)["why"] == "prefill p50 from 0.20 s to 10 ms"
+
+
+def test_the_batch_size_of_a_step_and_memory_of_a_gpu_are_among_what_moves():
+    full = {"steps": {"n": 90, "requests": 6.0, "tokens": 300.0}, "memory": {"gpu_used_bytes": 4 << 30}}
+    half = {"steps": {"n": 200, "requests": 3.0, "tokens": 140.0}, "memory": {"gpu_used_bytes": 2 << 30}}
+    (_, arm) = comparison(plan(), arms_told(made(), half, full))["arms"]
+    words = [move["words"] for move in arm["moved"]]
+    assert "batch size a step from 3.00 to 6.00" in words and "tokens in a step from 140 to 300" in words
+    assert "GPU memory from 2.00 GiB to 4.00 GiB" in arm["costs"]
 
 
 def test_what_an_arm_costs_is_said():

@@ -2,7 +2,9 @@
 
 import json
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from tui.session.stats import dist
 
@@ -36,6 +38,14 @@ def test_quantiles_are_linear_between_samples():
     values = dist(range(21))
     assert (values["p50"], values["p90"], values["p95"]) == (10.0, 18.0, 19.0)
     assert dist([1, 2])["p50"] == 1.5
+
+
+def test_quantiles_are_scipys_of_the_same_kind():
+    """Linear between order statistics: type 7 of Hyndman and Fan, Sample Quantiles in Statistical Packages, 1996."""
+    samples = np.random.default_rng(1).exponential(0.3, 137)
+    wanted = stats.mstats.mquantiles(samples, [0.5, 0.9, 0.95, 0.99], alphap=1, betap=1)
+    found = dist(samples)
+    assert [found[name] for name in ("p50", "p90", "p95", "p99")] == pytest.approx(list(wanted))
 
 
 def test_unknown_and_not_finite_samples_are_left_out():
