@@ -120,7 +120,7 @@ async def test_a_key_that_would_act_says_why_it_does_not(folder, keys, why) -> N
         await opened(pilot)
         await pilot.press(*keys)
         await pilot.pause()
-        assert f"▲ {why}: this is a kept session, opened to read" in text(app)
+        assert f"▲ {why}: a kept session is only read" in text(app)
         assert app.screen is app.dashboard
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 

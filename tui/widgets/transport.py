@@ -97,6 +97,8 @@ def _headline(here: Position, said: Notice | None, width: int) -> Content:
     elif here.here is not None:
         style = "bold $error" if here.here.kind == "trouble" else ""
         parts.append(Content.styled(plain(here.here.words, 120), style))
+    if here.clock:
+        parts.insert(0, Content.styled(f"at {here.clock}", "$dim"))
     if here.unread:
         parts.append(Content.styled(f"{here.unread} events could not be read", "$warning"))
     if here.following and not here.live and not here.closed and here.loading is None:

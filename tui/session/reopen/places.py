@@ -1,7 +1,7 @@
 """Words for a place in a session: a time from its start, a time of day, a run, a share."""
 
 import re
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from tui.errors import VtuneError
 from tui.session.reopen.landmarks import Landmark
@@ -15,15 +15,18 @@ _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)\s*s?")
 
 
-def find(words: str, start: float, end: float, landmarks: list[Landmark]) -> Landmark | float:
-    """A moment (epoch seconds) within the session, or the landmark where a run begins. Raises VtuneError."""
+def find(words: str, start: float, end: float, landmarks: list[Landmark], zone: tzinfo) -> Landmark | float:
+    """A moment (epoch seconds) within the session, or the landmark where a run begins. Raises VtuneError for others.
+
+    `zone` is that of times of day.
+    """
     text = words.strip()
     if match := _RUN.fullmatch(text):
         return _run(int(match[1]), landmarks)
     if match := _SHARE.fullmatch(text):
         return start + min(1.0, float(match[1]) / 100) * (end - start)
     if match := _DAY.fullmatch(text):
-        return _of_day(match, start, end)
+        return _of_day(match, start, end, zone)
     if match := _CLOCK.fullmatch(text):
         hours, minutes, seconds = int(match[1] or 0), int(match[2]), float(match[3])
         return min(end, start + 3600 * hours + 60 * minutes + seconds)
@@ -39,12 +42,13 @@ def _run(number: int, landmarks: list[Landmark]) -> Landmark:
     return found
 
 
-def _of_day(match: re.Match[str], start: float, end: float) -> float:
+def _of_day(match: re.Match[str], start: float, end: float, zone: tzinfo) -> float:
     """The first such time of day that is within the session; a session may go over midnight."""
     hour, minute, second = int(match[1]), int(match[2]), int(match[3] or 0)
     if hour > 23 or minute > 59 or second > 59:
         raise VtuneError(f"{match[0]} is no time of day", HINT)
-    moment = datetime.fromtimestamp(start).replace(hour=hour, minute=minute, second=second, microsecond=0).timestamp()
+    first = datetime.fromtimestamp(start, zone)
+    moment = first.replace(hour=hour, minute=minute, second=second, microsecond=0).timestamp()
     while moment < start - 60:
         moment += 86_400
     if moment > end + 60:

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,7 @@ from tui.errors import VtuneError
 from tui.session import journal, report, views
 from tui.session.reopen import places
 from tui.session.reopen.landmarks import Landmark
-from tui.session.reopen.position import Position, local, spans
+from tui.session.reopen.position import Position, local, spans, zone
 from tui.session.reopen.reel import Reel
 from tui.session.snapshot import EMPTY, Snapshot
 
@@ -30,7 +31,8 @@ class Player:
         self.folder = folder
         self._reel = Reel(folder)
         header = self._reel.tape.header
-        self._position = Position(str(header.get("session") or folder.name), local(str(header.get("created_at") or "")))
+        created = str(header.get("created_at") or "")
+        self._name, self._created, self._zone = str(header.get("session") or folder.name), local(created), zone(created)
         self._at = 0.0
         self._playing, self._following, self._loaded = False, True, False
         self._speed = 1.0
@@ -63,11 +65,15 @@ class Player:
         reel, tape = self._reel, self._reel.tape
         passed = [one for one in reel.landmarks if one.number < reel.number]
         return Position(
-            self._position.session, self._position.created, tape.start, self._end, self._at, self._playing, self._speed,
+            self._name, self._created, tape.start, self._end, self._at, self._clock, self._playing, self._speed,
             self._live, self._following, reel.closed, reel.unread,
             None if self._loaded else tape.read_bytes / max(1, tape.bytes), passed[-1] if passed else None,
             spans(reel.landmarks, self._end), tuple(one.at for one in reel.landmarks if one.kind == "trouble"),
         )  # fmt: skip
+
+    @property
+    def _clock(self) -> str:
+        return datetime.fromtimestamp(self._at, self._zone).strftime("%H:%M:%S") if self._at else ""
 
     def _tell(self) -> None:
         picture = self.snapshot()
@@ -161,7 +167,7 @@ class Player:
     def to(self, words: str) -> None:
         """To a place in words, see `places`. Raises VtuneError for others."""
         self._ready()
-        found = places.find(words, self._reel.tape.start, self._end, self._reel.landmarks)
+        found = places.find(words, self._reel.tape.start, self._end, self._reel.landmarks, self._zone)
         if isinstance(found, Landmark):
             self._stop_at(found)
         else:
@@ -192,7 +198,7 @@ class Player:
     # -- what a kept session can't do ------------------------------------------------
 
     def refusal(self, action: str) -> VtuneError:
-        return VtuneError(f"can't {action}: this is a kept session, opened to read", "plain `vtune` starts one")
+        return VtuneError(f"can't {action}: a kept session is only read", "plain `vtune` starts one")
 
     def set_lever(self, name: str, value: str) -> None:
         raise self.refusal("change a lever")

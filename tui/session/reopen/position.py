@@ -1,7 +1,7 @@
 """Where a reopened session stands: what the transport bar draws, frozen like a snapshot."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Literal
 
 from tui.session.reopen.landmarks import Landmark
@@ -25,6 +25,7 @@ class Position:
     start: float = 0.0
     end: float = 0.0
     at: float = 0.0
+    clock: str = ""  # what the clock showed at `at`, where the session ran
     playing: bool = False
     speed: float = 1.0
     live: bool = False  # another vtune writes it now
@@ -52,6 +53,15 @@ def spans(landmarks: list[Landmark], end: float) -> tuple[Span, ...]:
             found.append(Span(opened.pop("engine"), one.at, "engine"))
     found += [Span(begun, end, kind) for kind, begun in opened.items()]
     return tuple(sorted(found, key=lambda span: span.start))
+
+
+def zone(created: str) -> tzinfo:
+    """The time zone in which the session ran; where its journal does not say, the reader's."""
+    try:
+        found = datetime.fromisoformat(created).tzinfo
+    except ValueError:
+        found = None
+    return found or datetime.now().astimezone().tzinfo or UTC
 
 
 def local(created: str) -> str:
