@@ -48,6 +48,7 @@ def _view(
         cost=lever.cost,
         note=_note(lever, pending or words, state, around, found),
         default=offer.get("default"),
+        extra=not (lever.core or words),
         missing=offer.get("reason"),
     )
 

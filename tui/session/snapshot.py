@@ -74,6 +74,7 @@ class LeverView:
     cost: str = ""  # one line: what it costs
     note: str | None = None  # vLLM's own warning, a hazard, or what the value does to other levers
     default: str | None = None  # what vLLM would choose here
+    extra: bool = False  # neither among the levers that matter most nor named: listed behind the others
     missing: str | None = None  # why this install does not have it; None where it has
 
 

@@ -28,8 +28,16 @@ class View:
 
 
 def in_order(levers: tuple[LeverView, ...]) -> tuple[LeverView, ...]:
-    """By group in RAG's order of priority; unknown groups last, otherwise as they came."""
-    return tuple(sorted(levers, key=lambda lever: GROUPS.index(lever.group) if lever.group in GROUPS else len(GROUPS)))
+    """By group in RAG's order of priority, extra ones behind; unknown groups last, otherwise as they came."""
+
+    def place(lever: LeverView) -> tuple[bool, int]:
+        return lever.extra, GROUPS.index(lever.group) if lever.group in GROUPS else len(GROUPS)
+
+    return tuple(sorted(levers, key=place))
+
+
+def _heading(lever: LeverView) -> str:
+    return "more" if lever.extra else lever.group
 
 
 def toggled(lever: LeverView) -> str | None:
@@ -113,8 +121,8 @@ class LeverList(Panel):
             return [words(("no levers known yet", "$dim"))]
         lines: list[tuple[Row, Content]] = []
         for index, lever in enumerate(view.levers):
-            if index == 0 or lever.group != view.levers[index - 1].group:
-                lines.append((lever.group, words((plain(lever.group), "$dim"))))
+            if index == 0 or _heading(lever) != _heading(view.levers[index - 1]):
+                lines.append((_heading(lever), words((plain(_heading(lever)), "$dim"))))
             at = index == view.cursor
             for line in _lines(lever, width, at, at and view.focused, differs(lever, view.mismatches)):
                 lines.append((lever, line))
