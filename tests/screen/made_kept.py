@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from session.made_session import LEVERS, N, Folder, counters, outcome
+from session.made_session import LEVERS, Folder, N, counters, outcome
 
 
 def tick(done: int) -> dict[str, object]:
