@@ -103,7 +103,8 @@ async def test_a_tie_within_one_arm_is_asked_too(asking):
 
 async def test_cold_and_warm_are_the_same_request_twice_in_one_name_space(asking):
     asker, told, engine = asking()
-    rows = [replace(outcome(i, 0.2, 0.03), prompt_tokens=tokens) for i, tokens in enumerate((4000, 100, 300, 200, 900))]
+    lengths = (7000, 100, 300, 200, 5400)
+    rows = [replace(outcome(i, 0.2, 0.03), prompt_tokens=tokens) for i, tokens in enumerate(lengths)]
     await asker.cold_and_warm("B", 2, rows, [o.id for o in rows], 128)
     assert [event["id"] for event in told] == ["r003", "r002", "r004"]  # the shortest that hold a block
     assert (told[0]["n"], told[0]["arm"], told[0]["cached"]) == (2, "B", 128)

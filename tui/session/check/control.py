@@ -13,7 +13,7 @@ from tui.traffic.recording import Request
 
 REQUESTS = 3
 TOKENS = 32  # of each answer
-LONGEST = 4000  # prompt tokens
+PROMPTS = 6000  # tokens of all prompts together: a cold one takes seconds a thousand on a CPU
 TIMEOUT_S = 300.0
 _OURS = ("stream", "stream_options", "max_completion_tokens", "max_tokens", "n", "cache_salt")
 
@@ -26,9 +26,14 @@ class Told:
 
 def choose(requests: Iterable[Request], prompt_tokens: Mapping[str, int], block_size: int | None) -> list[Request]:
     """Those with the shortest prompts that hold a block, for only whole blocks are cached."""
-    fewest = (block_size or 16) + 1
-    fit = [r for r in requests if fewest <= prompt_tokens.get(r.id, 0) <= LONGEST]
-    return sorted(fit, key=lambda r: (prompt_tokens[r.id], r.id))[:REQUESTS]
+    fewest, left = (block_size or 16) + 1, PROMPTS
+    chosen: list[Request] = []
+    for request in sorted(requests, key=lambda r: (prompt_tokens.get(r.id, 0), r.id)):
+        tokens = prompt_tokens.get(request.id, 0)
+        if fewest <= tokens <= left and len(chosen) < REQUESTS:
+            chosen.append(request)
+            left -= tokens
+    return chosen
 
 
 async def ask(client: httpx.AsyncClient, url: str, model: str, request: Request, salt: str) -> Told:
