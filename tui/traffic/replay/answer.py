@@ -101,24 +101,47 @@ class Parsed:
 async def parse(answer: Answer, patient: bool = True) -> Parsed:
     """Parse every event of a streamed answer; checks the byte scan by it. A patient one gives way to the loop."""
     parsed, like = Parsed(), Like(len(answer.events))
-    start = 0
-    for number, end in enumerate(answer.ends):
-        at, before = answer.stamps[number], len(parsed.content_ns)
-        for index in range(start, end):
-            if not like.take(parsed, answer.events[index], at):
-                _event(parsed, answer.events[index], at)
-                like.learn(answer.events[index])
-            if patient and index % _SLICE == _SLICE - 1:
-                await asyncio.sleep(0)
-        got, start = len(parsed.content_ns) - before, end
-        if got > 1 or (got and number in answer.late):
-            parsed.coalesced += got
-    answer.missed = abs(len(parsed.content_ns) - answer.chunks)
-    if not answer.missed and parsed.content_ns and parsed.content_ns[0] != answer.first:
-        answer.missed = 1
+    events = answer.events
+    has_content = bytearray(len(events))
+    for start in range(0, len(events), _SLICE):
+        block = events[start : start + _SLICE]
+        if _alike(parsed, like, block):
+            has_content[start : start + len(block)] = b"\1" * len(block)
+        else:
+            for index, event in enumerate(block, start):
+                if not (found := _alike(parsed, like, [event])) and (found := _event(parsed, event)):
+                    like.learn(event)
+                has_content[index] = found
+        if patient:
+            await asyncio.sleep(0)
+    _times(parsed, answer, has_content)
     if rest := answer.splitter.flush():
         _last_event(parsed, answer, rest)
     return parsed
+
+
+def _alike(parsed: Parsed, like: Like, events: list[bytes]) -> bool:
+    """Take in events that say nothing but a text, as one before them did; False where one is no such event."""
+    text = like.read(events)
+    if text is None:
+        return False
+    (parsed.reasoning if like.reasoning else parsed.text).append(text)
+    parsed.events += len(events)
+    return True
+
+
+def _times(parsed: Parsed, answer: Answer, has_content: bytearray) -> None:
+    """The time of every event with content, and whether the byte scan had counted them and seen the first."""
+    start = 0
+    for number, end in enumerate(answer.ends):
+        if got := has_content.count(1, start, end):
+            parsed.content_ns.extend((answer.stamps[number],) * got)
+            if got > 1 or number in answer.late:
+                parsed.coalesced += got
+        start = end
+    answer.missed = abs(len(parsed.content_ns) - answer.chunks)
+    if not answer.missed and parsed.content_ns and parsed.content_ns[0] != answer.first:
+        answer.missed = 1
 
 
 def _last_event(parsed: Parsed, answer: Answer, rest: bytes) -> None:
@@ -130,31 +153,32 @@ def _last_event(parsed: Parsed, answer: Answer, rest: bytes) -> None:
     with contextlib.suppress(ValueError):
         if data.strip() != b"[DONE]":
             json.loads(data)
-        _event(parsed, rest, answer.last)
+        if _event(parsed, rest):
+            parsed.content_ns.append(answer.last)
 
 
-def _event(parsed: Parsed, event: bytes, at: int) -> None:
+def _event(parsed: Parsed, event: bytes) -> bool:
+    """Take in one event; True when it has content."""
     data = event_data(event)
     if data is None:
-        return
+        return False
     parsed.events += 1
     if data.strip() == b"[DONE]":
         parsed.done = True
-        return
+        return False
     try:
         row = json.loads(data)
     except ValueError as error:
         parsed.broken = parsed.broken or f"an event is not JSON: {error}"
-        return
-    if isinstance(row, dict):
-        read_object(parsed, row, at)
+        return False
+    return isinstance(row, dict) and read_object(parsed, row)
 
 
-def read_object(parsed: Parsed, row: dict[str, Any], at: int) -> None:
-    """Take in one chunk, or a whole answer that was not streamed."""
+def read_object(parsed: Parsed, row: dict[str, Any]) -> bool:
+    """Take in one chunk, or a whole answer that was not streamed; True when it has content."""
     if row.get("error") or row.get("object") == "error":
         parsed.error = parsed.error or error_words(row)
-        return
+        return False
     # The usage chunk has no choices, so it is read before they are looked at.
     if isinstance(usage := row.get("usage"), dict):
         parsed.usage = usage
@@ -164,8 +188,7 @@ def read_object(parsed: Parsed, row: dict[str, Any], at: int) -> None:
     for choice in row.get("choices") or ():
         if isinstance(choice, dict):
             found = _choice(parsed, choice) or found
-    if found:
-        parsed.content_ns.append(at)
+    return found
 
 
 def _choice(parsed: Parsed, choice: dict[str, Any]) -> bool:

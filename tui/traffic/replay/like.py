@@ -1,14 +1,10 @@
 """Events that differ from a parsed one in nothing but their text."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui.traffic.http.sse import event_data
 from tui.traffic.replay.scan import TEXT
-
-if TYPE_CHECKING:
-    from tui.traffic.replay.answer import Parsed
-
 
 FEW = 12
 
@@ -17,36 +13,33 @@ class Like:
     """A full parse at a fraction of its cost: the chunks of an answer are alike but for one string.
 
     Once an event was parsed that held one choice with text and nothing else to tell, an event with the same bytes
-    before and behind that string has the same reading with another text. Where the string has a quote, a backslash or
-    a sign that is not printable, `take` leaves it to the parser.
+    before and behind that string has the same reading with another text. Where a string has a quote, a backslash or
+    a sign that is not printable ASCII, `read` leaves it to the parser.
     """
 
-    __slots__ = ("_after", "_before", "_reasoning", "_tries")
+    __slots__ = ("_after", "_before", "_tries", "reasoning")
 
     def __init__(self, events: int) -> None:
         """`events` is how many the answer has: learning costs about four parses."""
         self._before = self._after = b""
-        self._reasoning = False
+        self.reasoning = False  # whether the texts are reasoning
         self._tries = 4 if events > FEW else 0  # an answer whose events are no such thing is not tried for ever
 
-    def take(self, parsed: "Parsed", event: bytes, at: int) -> bool:
-        """Read the event if it is like the one that was learned; False leaves it unread."""
+    def read(self, events: list[bytes]) -> str | None:
+        """The texts of the events in one piece, if all of them are like the one that was learned, else None."""
         before, after = self._before, self._after
-        if not before or not event.startswith(before) or not event.endswith(after):
-            return False
-        raw = event[len(before) : len(event) - len(after)]
-        if not raw or b'"' in raw or b"\\" in raw:
-            return False
-        try:
-            text = raw.decode()
-        except UnicodeDecodeError:
-            return False
-        if not text.isprintable():
-            return False
-        parsed.events += 1
-        (parsed.reasoning if self._reasoning else parsed.text).append(text)
-        parsed.content_ns.append(at)
-        return True
+        if not before:
+            return None
+        start, end = len(before), -len(after)
+        raw = [event[start:end] for event in events if event.startswith(before) and event.endswith(after)]
+        # One shorter than both parts together has an empty string here.
+        if len(raw) < len(events) or not all(raw):
+            return None
+        joined = b"".join(raw)
+        if not joined.isascii() or b'"' in joined or b"\\" in joined:
+            return None
+        text = joined.decode("ascii")
+        return text if text.isprintable() else None
 
     def learn(self, event: bytes) -> None:
         """Take an event as the pattern, if only its text matters."""
@@ -60,7 +53,7 @@ class Like:
         mark = b"text that was put here"
         row = _row(before + mark + after)
         if (reasoning := _reads_as(row, mark.decode())) is not None:
-            self._before, self._after, self._reasoning = before, after, reasoning
+            self._before, self._after, self.reasoning = before, after, reasoning
 
 
 def _row(event: bytes) -> Any:

@@ -113,7 +113,8 @@ def _read_whole(parsed: Parsed, answer: Answer, ended_ns: int) -> None:
         parsed.broken = f"the answer is not JSON: {error}"
         return
     if isinstance(row, dict):
-        read_object(parsed, row, ended_ns)
+        if read_object(parsed, row):
+            parsed.content_ns.append(ended_ns)
         parsed.done = True
 
 

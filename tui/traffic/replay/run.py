@@ -28,7 +28,7 @@ from tui.traffic.schedule import Pace
 
 # Connections are opened this long before a request is due, so that connecting is not in its TTFT.
 LEAD_NS = 250_000_000
-MOST_EVENTS = 60_000  # that wait to be read; about 20 MB
+MOST_EVENTS = 20_000  # that wait to be read; about 6 MB
 
 
 class Moment(NamedTuple):
