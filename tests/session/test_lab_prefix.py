@@ -69,6 +69,14 @@ def test_what_was_not_measured_is_unknown():
     assert "the control was not made" in whole["caveats"] and whole["lab"]["control"]["holds"] is None
 
 
+def test_half_a_lab_tells_what_was_measured_and_judges_nothing():
+    told = lab(replays()[:3], None)
+    assert told["warm"]["holds"] is None and told["cold"]["holds"] is None
+    text = " ".join(told["sentences"])
+    assert "TTFT p50 10.0 s off, 0.50 s on" in text and "no mirrored round is complete" in text
+    assert "(2 requests), 10.0 s off (8 of the same length); too few to judge" in text
+
+
 def test_a_first_request_that_hit_is_not_taken_for_a_cold_one():
     rows = replays()
     rows[2] = replay(3, "on", [answer(f"q{n}", 0.5, cached_tokens=4096) for n in range(8)], prefix_cache=ON)

@@ -53,8 +53,9 @@ def _warm(found: Mapping[str, Any], on: Sequence[Replayed], off: Sequence[Replay
     theirs, ours = (_median([r.ok[i].ttft_s for r in side for i in ids if i in r.ok]) for side in (off, on))
     told = {"n": len(ids), "off_ttft_s": theirs, "on_ttft_s": ours, "times_lower": None, "ci": None, "holds": None}
     if row is None or not row["ratio"] or row["word"] == "too few":
-        few = "" if row is None else f" ({row['why']})"
-        return {**told, "words": f"Too few warm requests to tell how much lower their TTFT is{few}."}
+        why = "none was found in the cache" if row is None else row["why"]
+        seen = f"TTFT p50 {seconds(theirs)} off, {seconds(ours)} on ({len(ids)} requests); " if ours is not None else ""
+        return {**told, "words": f"Warm: {seen}not judged: {why}."}
     times, ci = 1 / row["ratio"], [1 / bound for bound in reversed(row["ci"])]
     holds = times >= TIMES and row["word"] == "faster"
     words = (
@@ -76,9 +77,11 @@ def _cold(on: Sequence[Replayed], off: Sequence[Replayed]) -> dict[str, Any]:
     told = {"n_cold": len(cold), "n_off": sum(map(len, others)), "on_ttft_s": _median(cold),
             "off_ttft_s": _median([t for part in others for t in part]), "off_same_ttft_s": same}  # fmt: skip
     if judged is None:
-        known = f"{len(cold)} cold requests on, {told['n_off']} of the same length off"
-        return {**told, "ratio": None, "band": None, "holds": None,
-                "words": f"Cold: too few to judge ({known})."}  # fmt: skip
+        words = (
+            f"Cold: {seconds(told['on_ttft_s'])} on ({len(cold)} requests), {seconds(told['off_ttft_s'])} off "
+            f"({told['n_off']} of the same length); too few to judge."
+        )
+        return {**told, "ratio": None, "band": None, "holds": None, "words": words}
     low, high = judged.band
     words = (
         f"Cold: the first request of each replay took {seconds(told['on_ttft_s'])} on, requests of the same length "
