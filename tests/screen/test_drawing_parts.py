@@ -9,10 +9,11 @@ import scenes
 from tui.metrics.buckets import Coarse
 from tui.screens.layout import AREAS, arrange
 from tui.screens.pace import Pace
-from tui.session.snapshot import MetricsView, Snapshot
+from tui.session.snapshot import LeverView, MetricsView, Snapshot
 from tui.widgets import figures, plot
 from tui.widgets.histogram import LogAxis, p95, quantile
-from tui.widgets.lever_list import in_order, toggled
+from tui.widgets.lever_list import LeverList, in_order, toggled
+from tui.widgets.lever_note import LeverNote
 from tui.widgets.log_tail import LogTail
 from tui.widgets.plain import plain
 from tui.widgets.plot import Frame, Series, decimate
@@ -225,3 +226,18 @@ def test_traffic_that_is_not_ours_is_labelled_as_the_engine_counts_it() -> None:
     told = "\n".join(line.plain for line in panel.draw(panel.view(seen), 60, 10))
     assert "not ours n 12" in told and "engine side, coarse" in told and "0.31 s" in told
     assert "not ours" not in "\n".join(line.plain for line in panel.draw(panel.view(Snapshot()), 60, 10))
+
+
+def test_a_lever_that_is_not_here_is_greyed_and_one_that_nobody_named_shows_what_runs() -> None:
+    here = LeverView("prefix-hash", "prefix hash", "reuse", "", applied="sha256", choices=("sha256", "xxhash"))
+    away = LeverView("kv-offload", "KV offload", "memory", "", missing="needs vLLM 0.12, this is 0.8", extra=True)
+    panel = LeverList(id="levers")
+    drawn = [line.plain for line in panel.draw(panel.view(Snapshot(levers=(here, away))), 30, 10)]
+    assert [" ".join(line.split()) for line in drawn] == [
+        "reuse", "▸ prefix hash sha256", "more", "KV offload not here",
+    ]  # fmt: skip
+    assert toggled(here) == "xxhash"
+    note = LeverNote(id="note")
+    note.show(Snapshot(levers=(here, away)))
+    note.tell(away)
+    assert "needs vLLM 0.12, this is 0.8" in "\n".join(line.plain for line in note.lines(60))

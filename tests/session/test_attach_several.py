@@ -112,3 +112,8 @@ async def test_the_listing_reads_back_what_an_engine_runs(capsys):
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["levers"]}
     assert rows["prefix-caching"]["asked"] == "on" and rows["prefix-caching"]["applied"] == "off"
     assert rows["max-num-seqs"]["applied"] == "7"
+    assert main(["levers", "--json", "-", "--set", "chunked-prefill=off"]) == 0
+    told = capsys.readouterr()
+    (row,) = [row for row in json.loads(told.out)["levers"] if row["name"] == "chunked-prefill"]
+    assert {one["rule"] for one in row["hazards"]} == {"budget-raised", "chunking-unsupported"}
+    assert all(one["fact"].startswith("vllm.md") for one in row["hazards"]) and "moved: chunked-prefill=off" in told.err

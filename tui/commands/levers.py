@@ -19,6 +19,7 @@ def run(args: argparse.Namespace) -> int:
     from tui.engine.profile_set import with_settings
 
     options.refuse_existing(args.json, args.force)
+    facts = {rule.name: rule.fact for rule in combinations.RULES}
     wanted = with_settings(profile.load(args.profile), args.settings)
     found = install.find(wanted.engine.python)
     found = found.with_flags(flags.known_flags(found))
@@ -27,8 +28,14 @@ def run(args: argparse.Namespace) -> int:
     url = args.url or (attached[0] if attached else None)
     asked = {} if attached else command.asked(wanted, around)
     listing = rows(around, asked, _applied(url) if url else {})
-    if not attached:
-        options.findings(combinations.look(around))
+    hazards = () if attached else combinations.look(around)
+    options.findings(hazards)
+    for row in listing:
+        row["hazards"] = [
+            {"kind": one.kind, "what": one.what, "mend": one.mend or None, "rule": one.rule, "fact": facts[one.rule]}
+            for one in hazards
+            if one.levers[0] == row["name"]
+        ]
     if args.json:
         result = {"schema": "vtune.levers/1", "vllm": found.version, "device": found.device, "levers": listing}
         options.write_json(args.json, result)
