@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import scenes
 from fake import FakeControls
+from textual import events
 
 from tui import paths
 from tui.app import VtuneApp
@@ -154,6 +155,23 @@ async def test_ending_the_engine_asks() -> None:
         await pilot.press("E", "y")
         await pilot.pause()
         assert controls.calls[-1] == ("end_engine",)
+
+
+async def test_two_keys_that_leave_a_screen_leave_it_once() -> None:
+    controls = FakeControls(scenes.ready())
+    app = VtuneApp(controls)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        for opening, leaving in (("E", "y"), ("y", "escape"), ("t", "escape"), ("question_mark", "q"), ("l", "escape")):
+            await pilot.press(opening)
+            await pilot.pause()
+            for key in (leaving, leaving):  # both before the screen is gone
+                app.screen.post_message(events.Key(key, key if len(key) == 1 else None))
+            await pilot.pause()
+            while len(app.screen_stack) > 1:
+                await pilot.press("escape")
+        assert app._exception is None and app.screen is app.dashboard
+        assert controls.calls == [("start",), ("end_engine",)]
 
 
 async def test_another_recording_is_chosen_by_key_and_by_name(tmp_path) -> None:

@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from tui.screens.once import Once
 from tui.widgets.panel import words
 from tui.widgets.plain import plain
 
@@ -24,7 +25,7 @@ class Choice:
     value: str
 
 
-class Choose(ModalScreen[Choice | None]):
+class Choose(Once, ModalScreen[Choice | None]):
     """Dismisses with the choice, None for escape."""
 
     BINDINGS = [Binding("escape,q", "dismiss", "back", id="choose.back", tooltip="choose nothing")]

@@ -10,6 +10,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
+from tui.screens.once import Once
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -18,7 +20,7 @@ class Answer:
     value: str
 
 
-class Confirm(ModalScreen[str | None]):
+class Confirm(Once, ModalScreen[str | None]):
     """Dismisses with the value of the answer, None for escape. The last answer has the focus: it changes nothing."""
 
     BINDINGS = [

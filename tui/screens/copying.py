@@ -98,7 +98,7 @@ def _levers(snapshot: Snapshot) -> Pairs:
 
 
 def _run(run: RunView) -> Pairs:
-    for column in COLUMNS:
+    for column in COLUMNS[1:]:  # without the number, which every name has
         yield f"run {run.number}: {column.label}", plain(column.cell(run)).strip()
     if run.verdict:
         yield f"run {run.number}: verdict", plain(run.verdict)

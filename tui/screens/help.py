@@ -8,6 +8,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
 
+from tui.screens.once import Once
 from tui.widgets.acceptance import Acceptance
 from tui.widgets.failure import FailureView
 from tui.widgets.kv import KvCache
@@ -73,7 +74,7 @@ def here(screen: Screen[object]) -> str:
     return str(getattr(screen, "place", ""))
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Once, ModalScreen[None]):
     """Closed by the keys that opened it, too."""
 
     BINDINGS = [
@@ -106,7 +107,12 @@ class HelpText(Lines):
     def lines(self, width: int) -> list[Content]:
         rows = self._here(width)
         rows.append(words(("All keys" if rows else "Keys", "bold")))
-        rows += [row for binding in self._offered for row in self._key(binding, width)]
+        areas = [one for one in self._offered if (one.id or "").startswith("area.")]
+        for binding in self._offered:
+            if binding not in areas:
+                rows += self._key(binding, width)
+        if areas:
+            rows += _row(words((" ".join(self._keys(one) for one in areas), "bold $primary")), "go to an area", width)
         rows += [Content(""), words(("What each area tells", "bold"))]
         for name, tells in TELLS.values():
             rows += _row(words((name, "bold")), tells, width)
@@ -135,9 +141,11 @@ class HelpText(Lines):
         return [*rows, Content("")] if acting else rows
 
     def _key(self, binding: Binding, width: int) -> list[Content]:
+        return _row(words((self._keys(binding), "bold $primary")), binding.tooltip, width)
+
+    def _keys(self, binding: Binding) -> str:
         keys = _keymap(self.app).get(binding.id or "", binding.key)
-        shown = " ".join(self.app.get_key_display(Binding(key, "", "")) for key in keys.split(","))
-        return _row(words((shown, "bold $primary")), binding.tooltip, width)
+        return " ".join(self.app.get_key_display(Binding(key, "", "")) for key in keys.split(","))
 
 
 def _keymap(app: object) -> Mapping[str, str]:

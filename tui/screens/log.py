@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from tui.screens.once import Once
 from tui.session.snapshot import Snapshot
 from tui.widgets import figures
 from tui.widgets.engine_state import STATES
@@ -34,7 +35,7 @@ class SearchLine(Input):
         self.screen.close_search()
 
 
-class LogScreen(Screen[None]):
+class LogScreen(Once, Screen[None]):
     """Opens at the end and stays there until scrolled away."""
 
     place = "log"

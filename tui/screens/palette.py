@@ -2,8 +2,10 @@
 
 from textual.command import CommandList, CommandPalette
 
+from tui.screens.once import Once
 
-class Palette(CommandPalette):
+
+class Palette(Once, CommandPalette):
     """Textual 8.2 moves by a page through its list without asking whether it is laid out."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

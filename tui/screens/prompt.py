@@ -10,8 +10,10 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from tui.screens.once import Once
 
-class Prompt(ModalScreen[str | None]):
+
+class Prompt(Once, ModalScreen[str | None]):
     """Dismisses with the line, None for escape. `fault` says what is wrong with a line, and keeps it open."""
 
     BINDINGS = [Binding("escape", "dismiss", "back", id="prompt.back", tooltip="change nothing")]

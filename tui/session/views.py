@@ -154,7 +154,7 @@ def _metrics(state: State, run: RunRecord | None, now: float, seen_at: float | N
         kv_engines=_each(newest) if newest and serving else (),
         running=newest.running if newest and serving else None,
         waiting=newest.waiting if newest and serving else None,
-        lever_marks=tuple(state.marks),
+        lever_marks=_marks(state, run),
         foreign_ttft=state.foreign.ttft(),
         kv=kv_picture(state, run),
         prefix_state=_switch(engine, "prefix-caching"),
@@ -162,6 +162,13 @@ def _metrics(state: State, run: RunRecord | None, now: float, seen_at: float | N
         speculative_method=_method(engine),
     )
     return base if run is None else _of_run(base, state.engines[run.engine], run)
+
+
+def _marks(state: State, run: RunRecord | None) -> tuple[tuple[float, str], ...]:
+    """Levers changed since the run before the one that is shown: before it, or after its end."""
+    before = state.runs.get(run.number - 1) if run is not None else None
+    since = before.started_at if before is not None else 0.0
+    return tuple(mark for mark in state.marks if mark[0] > since)
 
 
 def _of_run(base: MetricsView, engine: EngineRecord, run: RunRecord) -> MetricsView:

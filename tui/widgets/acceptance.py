@@ -9,7 +9,7 @@ from tui.widgets import figures
 from tui.widgets.panel import Panel, flow, told, words
 from tui.widgets.plain import plain
 from tui.widgets.plot import GUTTER, Series, draw
-from tui.widgets.timeline import Timeline
+from tui.widgets.timeline import Timeline, marked
 
 ROOMY = 14  # lines from which the notes are shown
 NO_PROPOSAL = ("ngram", "ngram-gpu", "suffix")  # propose nothing in a step where they find nothing
@@ -69,7 +69,8 @@ class Acceptance(Panel):
         if view.rate is None:
             word = "speculation is on" if view.state == "on" else "acceptance unknown"
             return told(word, width, "nothing proposed yet" if view.state == "on" else "no metrics from the engine yet")
-        legend = [*flow(_figures(view), width), *(_notes(view, width) if height >= ROOMY else [])]
+        named = flow([*_figures(view), *marked(view.marks)], width)
+        legend = [*named, *(_notes(view, width) if height >= ROOMY else [])]
         bars = _bars(view.per_position, width)
         room = height - len(legend)
         if len(bars) > room:

@@ -8,6 +8,7 @@ from textual.widget import Widget
 from tui.session.snapshot import EngineState, LiveRun, Snapshot
 from tui.widgets import figures
 from tui.widgets.engine_state import STATES
+from tui.widgets.numbers import STALE_S
 from tui.widgets.plain import plain
 
 _BAR_WIDEST = 24
@@ -22,6 +23,7 @@ class View:
     share: float
     tail: str
     paused: bool
+    stale: str = ""  # how old the newest metrics are, where that matters
 
 
 class Header(Widget):
@@ -75,11 +77,14 @@ def _view(snapshot: Snapshot, paused: bool) -> View:
     names = tuple(plain(name, 60) for name in (snapshot.profile, model, version, engine.device) if name)
     run = snapshot.run
     since = figures.age(snapshot.now - engine.since) if engine.since else ""
+    seen = snapshot.metrics.age_s
+    stale = f"metrics {figures.age(seen)} old" if seen is not None and seen > STALE_S else ""
     if run is None:
-        return View(names, engine.state, since, None, 0.0, "", paused)
+        return View(names, engine.state, since, None, 0.0, "", paused, stale)
     done = run.ok + run.failed + run.cancelled
     share = done / run.total if run.total else 0.0
-    return View(names, engine.state, since, plain(run.recording, 32), share, f"{done}/{run.total} {_time(run, snapshot.now)}", paused)
+    tail = f"{done}/{run.total} {_time(run, snapshot.now)}"
+    return View(names, engine.state, since, plain(run.recording, 32), share, tail, paused, stale)
 
 
 def _time(run: LiveRun, now: float) -> str:
@@ -106,7 +111,8 @@ def _names(names: tuple[str, ...], room: int) -> Content:
 def _engine(view: View) -> Content:
     glyph, word, style = STATES[view.state]
     pause = (("⏸ drawing paused", "bold $warning"), "   ") if view.paused else ()
-    return Content.assemble(*pause, (f"{glyph} {word}", style), (f" {view.age}" if view.age else "", "$dim"))
+    stale = ((f"▲ {view.stale}", "$warning"), "  ") if view.stale else ()
+    return Content.assemble(*pause, *stale, (f"{glyph} {word}", style), (f" {view.age}" if view.age else "", "$dim"))
 
 
 def _progress(view: View, cells: int) -> list[Content]:

@@ -10,7 +10,7 @@ from tui.widgets import figures, kv_rows
 from tui.widgets.panel import Panel, flow, told, words
 from tui.widgets.plain import plain
 from tui.widgets.plot import GUTTER, Series, draw
-from tui.widgets.timeline import Timeline
+from tui.widgets.timeline import Timeline, marked
 
 ROOMY = 16  # lines from which the pool is told in numbers
 WIDE_ENOUGH = 60
@@ -52,7 +52,7 @@ class KvCache(Panel):
 
 def _course(view: View, width: int, height: int) -> list[Content]:
     """Usage over time, and under it now, peak and preemptions."""
-    legend = flow(_figures(view, width), width)
+    legend = flow([*_figures(view, width), *marked(view.marks)], width)
     if view.engines:
         legend = [*_engines(view, width, max(0, height - len(legend))), *legend]
     line = Timeline.of(view.usage, view.marks)

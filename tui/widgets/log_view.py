@@ -117,7 +117,8 @@ class LogView(ScrollView, can_focus=True):
 
     def _text(self, line: LogLine, at: bool) -> Text:
         said = plain(line.text, WIDEST)
-        text = Text(_MARKS[line.level] + said, style=self.get_component_rich_style(_STYLES[line.level]), end="")
+        text = Text(_MARKS[line.level] + said, end="")
+        text.stylize(self.get_component_rich_style(_STYLES[line.level]))
         if sought := self.log_lines.sought:
             style = self.get_component_rich_style("log-view--at" if at else "log-view--found")
             folded = said.casefold()

@@ -8,7 +8,7 @@ from tui.session.snapshot import Points, Snapshot, Switch
 from tui.widgets import figures
 from tui.widgets.panel import Panel, flow, told, words
 from tui.widgets.time_columns import columns
-from tui.widgets.timeline import Timeline
+from tui.widgets.timeline import Timeline, marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PrefixHits(Panel):
         if not any(value is not None for _, value in view.window) and view.run is None:
             word = "prefix caching is on" if view.state == "on" else "hit rate unknown"
             return told(word, width, "nothing queried yet" if view.state == "on" else "no metrics from the engine yet")
-        legend = flow(_figures(view), width)
+        legend = flow([*_figures(view), *marked(view.marks)], width)
         line = Timeline.of(view.window, view.marks)
         room = height - len(legend)
         if room < 3 or line is None:

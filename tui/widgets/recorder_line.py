@@ -37,7 +37,7 @@ class RecorderLine(Widget):
             return Content("")
         kept = words((figures.count(view.kept), "bold"), (" calls kept", "$dim"))
         flying = words((f" · {figures.count(view.in_flight)} in flight", "$dim")) if view.in_flight else Content("")
-        mark = words(("⏺ ", "bold $error"), ("recording ", "bold"), (plain(view.url, 80), ""))
+        mark = words(("◉ ", "bold $error"), ("recording ", "bold"), (plain(view.url, 80), ""))
         file = words((" → ", "$faint"), (plain(Path(view.path).name, 80), "$dim"))
         stop = words(("stopping", "$warning") if view.state == "stopping" else (f"{key('record')} stops", "$dim"))
         gap = ("  ", "")

@@ -8,10 +8,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from tui.screens.once import Once
 from tui.session.reopen.places import HINT
 
 
-class PlaceScreen(ModalScreen[str | None]):
+class PlaceScreen(Once, ModalScreen[str | None]):
     """Dismisses with what was typed, None for escape."""
 
     BINDINGS = [Binding("escape", "dismiss", "back", id="place.back", tooltip="stay where you are")]

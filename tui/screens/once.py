@@ -1,0 +1,15 @@
+"""A screen that is left once, however fast the keys come that leave it."""
+
+from typing import Any
+
+from textual.await_complete import AwaitComplete
+from textual.screen import Screen
+
+
+class Once(Screen[Any]):
+    """The second of two keys may come before the screen is gone: Textual would then take away another one, or fail."""
+
+    def dismiss(self, result: Any = None) -> AwaitComplete:
+        if self.app.screen is not self:
+            return AwaitComplete.nothing()
+        return super().dismiss(result)
