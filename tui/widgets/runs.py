@@ -10,6 +10,7 @@ from textual.widgets import DataTable
 
 from tui.session.snapshot import RunView, Snapshot
 from tui.widgets import figures
+from tui.widgets.key_names import key
 from tui.widgets.next_step import NextStep
 from tui.widgets.panel import words
 from tui.widgets.plain import plain, shortened
@@ -86,7 +87,7 @@ class Runs(Vertical):
         run = self.selected
         detail = self.query_one(RunDetail)
         if run is None:
-            detail.tell("", [words(("no run yet · r replays the recording", "$dim"))], [])
+            detail.tell("", [words((f"no run yet · {key('replay')} replays the recording", "$dim"))], [])
             return
         hidden = [column for column in COLUMNS if column.key not in {shown.key for shown in self._columns}]
         parts = [words((f"{column.label} ", "$dim"), column.cell(run)) for column in hidden]
@@ -108,5 +109,5 @@ def _ratios(run: RunView) -> list[Content]:
         if run.ratios.get(key) is not None
     ]
     if not known:
-        return [words(("no ratio to a baseline yet · b makes this run the baseline", "$dim"))]
+        return [words((f"no ratio to a baseline yet · {key('baseline')} makes this run the baseline", "$dim"))]
     return [words((f"run {run.number} / baseline  ", "$dim"), known[0]), *known[1:]]
