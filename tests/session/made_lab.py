@@ -40,7 +40,8 @@ def found(
         "fix_lengths": False,
     }  # fmt: skip
     told: Mapping[str, Any] = {
-        "study": study, "scale": 1.0, "cut": False, "notes": "Made up.", "estimate_s": 300, "requests": 8,
+        "study": study, "scale": 1.0, "asked": False, "cut": False, "notes": "Made up.", "estimate_s": 300,
+        "requests": 8,
         "control": {"label": "control", "sha256": "", "requests": 4} if study == "prefix" else None, **event,
     }  # fmt: skip
     if verdicts is None:

@@ -45,7 +45,7 @@ def test_the_prefix_lab_from_the_door_to_its_folder(standin_profile, tmp_path, c
     assert {path.name for path in out.glob("*.jsonl")} == {"lab-prefix.jsonl", "lab-prefix-control.jsonl"}
     said = capsys.readouterr()
     assert said.err.index("in all") < said.err.index("round 1 of 1")  # the estimate comes first
-    assert "Control: with a timestamp" in said.out and "caveat: scale 0.2" in said.out
+    assert "Control: with a timestamp" in said.out and "caveat: scale 0.2, as asked: 6 requests" in said.out
     (line,) = re.search(r"## Repeat it\n\n```sh\n(.*?)\n```", text, re.DOTALL)[1].splitlines()
     args = _parser(shlex.split(line)[1:]).parse_args(shlex.split(line)[1:])
     assert (args.study, args.scale, args.arms) == ("prefix", 0.2, None) and "prefix-caching=off" not in args.settings

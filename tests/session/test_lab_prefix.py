@@ -86,6 +86,8 @@ def test_a_first_request_that_hit_is_not_taken_for_a_cold_one():
 def test_a_cut_scale_is_a_caveat():
     whole = found("prefix", "prefix-caching", ["off", "on"], replays(), control(), scale=0.4, cut=True)
     assert any("scale 0.4" in words and "ten minutes" in words for words in whole["caveats"])
+    asked = found("prefix", "prefix-caching", ["off", "on"], replays(), control(), scale=0.4, asked=True)
+    assert any("scale 0.4, as asked" in words for words in asked["caveats"])
     assert not found("prefix", "prefix-caching", ["off", "on"], replays(), control())["caveats"]
 
 

@@ -17,8 +17,8 @@ from tui.cli import _parser
 from tui.session import report
 from tui.session.report import lab
 
-LAB = {"e": "lab", "study": "prefix", "scale": 0.4, "cut": True, "notes": "One prefix <b>|`x`.", "estimate_s": 430,
-       "requests": 24, "control": {"label": "control", "sha256": "ab", "requests": 4}}  # fmt: skip
+LAB = {"e": "lab", "study": "prefix", "scale": 0.4, "asked": False, "cut": True,
+       "notes": "One prefix <b>|`x`.", "estimate_s": 430, "requests": 24, "control": {"label": "control", "sha256": "ab", "requests": 4}}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_it_begins_with_what_was_found_and_says_what_is_missing(folder):
     assert "warm TTFT is" in summary and "there is no control" in summary
     assert "Scale 0.4, cut to end within ten minutes here: 24 requests a replay, 4 in the control." in text
     caveats = text.split("## Caveats")[1]
-    assert "the control was not made" in caveats and "scale 0.4: 24 requests" in caveats
+    assert "the control was not made" in caveats and "scale 0.4, for the whole of it would take" in caveats
     assert "<b>" not in MarkdownIt().enable("table").render(text).split("<h2>Profile")[0]
 
 

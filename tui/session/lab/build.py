@@ -1,8 +1,9 @@
 """The `lab` block of a vtune.comparison/1, from the journal's lab event and the replays.
 
-`study`, `scale`, `cut` (the whole of it would take over ten minutes here), `requests` a replay, `control_requests`,
-`notes`, `estimate_s`, `sentences`: what was found, in words; and what belongs to the study: see `reuse` (`prompt`,
-`warm`, `cold`, `control`), `tradeoff` (`table`, `chosen`, `longer`) and `payoff` (`table`).
+`study`, `scale`, `asked` (the scale was given), `cut` (the whole would take over ten minutes here), `requests` a
+replay, `control_requests`, `notes`, `estimate_s`; `headline` and `sentences`: what was found, in words; and what
+belongs to the study: see `reuse` (`prompt`, `warm`, `cold`, `control`), `tradeoff` (`table`, `chosen`, `longer`,
+`baseline`) and `payoff` (`table`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,14 +24,14 @@ def with_lab(
     caveats = told.pop("caveats", [])
     if event["control"] and control is None:
         caveats = [*caveats, "the control was not made"]
-    names = ("study", "scale", "cut", "requests", "notes", "estimate_s")
+    names = ("study", "scale", "asked", "cut", "requests", "notes", "estimate_s")
     controls = (event["control"] or {}).get("requests")
-    lab = {**{name: event[name] for name in names}, "control_requests": controls, **told}
+    lab = {**{name: event.get(name) for name in names}, "control_requests": controls, **told}
     return {**found, "caveats": [*found["caveats"], *_cut(event), *caveats], "lab": lab}
 
 
 def _cut(event: Mapping[str, Any]) -> list[str]:
     if event["scale"] == 1:
         return []
-    why = ": at full scale it would take over ten minutes here" if event["cut"] else ""
-    return [f"scale {event['scale']:g}: {event['requests']} requests a replay instead of the full number{why}"]
+    why = "as asked" if event.get("asked") else "for the whole of it would take over ten minutes here"
+    return [f"scale {event['scale']:g}, {why}: {event['requests']} requests a replay are not the full number"]

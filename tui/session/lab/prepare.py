@@ -35,6 +35,7 @@ class Lab:
     cut: bool
     speed: Speed
     estimate_s: float
+    asked: bool = False  # whether the scale was
     left_out: tuple[str, ...] = ()  # values that this profile can't have
 
     def event(self, traffic: Traffic, control: Traffic | None) -> dict[str, Any]:
@@ -42,6 +43,7 @@ class Lab:
         return {
             "study": self.study.name,
             "scale": self.scale,
+            "asked": self.asked,
             "cut": self.cut,
             "notes": self.study.notes,
             "estimate_s": round(self.estimate_s),
@@ -79,7 +81,8 @@ def prepare(
     cut = fitting < 1 or default != possible.arms
     wished = () if arms else study.few if default == possible.few else study.arms
     left_out = tuple(value for value in wished if value not in default)
-    return Lab(study, plan, wanted, cut, speed, estimate(study, values, wanted, rounds, speed), left_out)
+    return Lab(study, plan, wanted, cut, speed, estimate(study, values, wanted, rounds, speed), scale is not None,
+               left_out)  # fmt: skip
 
 
 def _default(study: Study, rounds: int, speed: Speed) -> tuple[tuple[str, ...], float]:

@@ -24,7 +24,7 @@ def announced(lab: Lab) -> list[str]:
     ]
     if lab.left_out:
         lines.append(f"left out, for this profile can't have them: {', '.join(lab.left_out)}")
-    if lab.cut:
+    if lab.cut and not lab.asked:
         lines.append(f"cut to end within {minutes(LONGEST_S)} here: --scale 1 sends all requests, --arms names others")
     return lines
 

@@ -27,7 +27,7 @@ def sentence(lab: Mapping[str, Any]) -> str:
 
 def _how(lab: Mapping[str, Any]) -> str:
     control = f", {lab['control_requests']} in the control" if lab["control_requests"] else ""
-    why = ", cut to end within ten minutes here" if lab["cut"] and lab["scale"] != 1 else ""
+    why = "" if lab["scale"] == 1 else ", as asked" if lab["asked"] else ", cut to end within ten minutes here"
     return f"{escaped(lab['notes'])} Scale {lab['scale']:g}{why}: {lab['requests']} requests a replay{control}."
 
 
