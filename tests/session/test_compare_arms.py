@@ -50,6 +50,11 @@ def test_prefix_caching_is_faster_because_of_its_hits(compare, tmp_path, capsys)
     assert off["levers"] == {"prefix-caching": "off"} and found["complete"] and len(on["runs"]) == 4
     assert {run["engine"]["applied"]["prefix-caching"] for run in on["runs"]} == {"on"}
     assert off["start"] == on["start"] == ["plain"]
+    # The answers are the same, also where one prompt is computed and then comes from the cache.
+    checked = found["output_check"]
+    assert checked["word"] == "equal" and checked["arms"][0]["greedy"]["equal"] == REQUESTS
+    control = checked["cold_warm"]
+    assert (control["arm"], control["n"], control["equal"]) == ("prefix-caching=on", 3, 3)
     # An engine of its own for every replay, in the order that was planned.
     state = states.load(tmp_path / "session-c")
     assert [run.engine for run in state.runs.values()] == list(range(1, 9))
