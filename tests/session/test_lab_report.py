@@ -18,7 +18,8 @@ from tui.session import report
 from tui.session.report import lab
 
 LAB = {"e": "lab", "study": "prefix", "scale": 0.4, "asked": False, "cut": True,
-       "notes": "One prefix <b>|`x`.", "estimate_s": 430, "requests": 24, "control": {"label": "control", "sha256": "ab", "requests": 4}}  # fmt: skip
+       "notes": "One prefix <b>|`x`.", "estimate_s": 430, "requests": 24,
+       "control": {"label": "control", "sha256": "ab", "requests": 4}}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
