@@ -10,11 +10,12 @@ from tui.session.state import EngineRecord, RunRecord, State
 
 
 def kv_picture(state: State, run: RunRecord | None) -> KvPicture:
-    """Of `run` and its engine; without a run, of the engine that serves."""
-    engine = state.engine if run is None else state.engines.get(run.engine)
+    """The pool of the engine that serves, and what became of it in `run`, which may have been on an earlier engine."""
+    engine = state.engine
     pool = pool_of(engine)
     if engine is None or pool is None:
         return KvPicture()
+    here = run is not None and run.engine == engine.number
     before = engine_before(state, engine.number)
     expected = predicted(engine, before) if before is not None else None
     kv, prefix = _kept(run, "kv_cache"), _kept(run, "prefix_cache")
@@ -26,10 +27,10 @@ def kv_picture(state: State, run: RunRecord | None) -> KvPicture:
         block_size=pool.block_size,
         blocks=pool.blocks,
         used_now=_used(None if engine.scrape is None else engine.scrape.kv_usage, pool.usable),
-        used_peak=_used(run.trace.kv_peak if run else None, pool.usable),
+        used_peak=_used(run.trace.kv_peak if run and here else None, pool.usable),
         partial_share=(kv.get("partial_blocks") or {}).get("share"),
-        at_once=longest.get("in_flight"),
-        longest_fit=longest.get("tokens"),
+        at_once=longest.get("in_flight") if here else None,
+        longest_fit=longest.get("tokens") if here else None,
         longest_seen=longest.get("seen"),
         would_hold=tuple((f"{row['lever']}={row['value']}", row["tokens"]) for row in pool.alternatives()),
         predicted=None if expected is None else (expected, pool.tokens),
@@ -45,10 +46,13 @@ def kv_picture(state: State, run: RunRecord | None) -> KvPicture:
             (row["turn"], row["prompt_tokens"], row["cached_tokens"], row["from_turn_before"])
             for row in prefix.get("turns") or ()
         ),
-        engines=tuple(
-            EnginePart(row["engine"], row["usage_peak"], row["output_tokens"]) for row in kv.get("engines") or ()
-        ) or _parts(engine, run),
-    )  # fmt: skip
+        engines=_engines(kv) or (_parts(engine, run) if here else ()),
+    )
+
+
+def _engines(kv: Mapping[str, Any]) -> tuple[EnginePart, ...]:
+    rows = kv.get("engines") or ()
+    return tuple(EnginePart(row["engine"], row["usage_peak"], row["output_tokens"]) for row in rows)
 
 
 def _kept(run: RunRecord | None, part: str) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from tui.session.next_step.step import Can, Result, Step, applied, first_of, par
 LEAST_CEILING = 0.10
 REACHED = 0.9  # of the ceiling
 LEAST_LOST = 0.02  # of all prompt tokens
-LEAST_GAIN = 0.05  # of the ceiling, by smaller blocks
+LEAST_GAIN = 0.10  # of the ceiling, by smaller blocks
 
 
 def caching_off(result: Result, can: Can) -> Step | None:
