@@ -8,6 +8,8 @@ from typing import Any
 from tui.traffic.recording import Request
 from tui.traffic.replay.spec import ReplaySpec
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
 
 @dataclass(frozen=True, slots=True)
 class Rewriter:
@@ -34,7 +36,7 @@ class Rewriter:
             body.update(min_tokens=length, max_tokens=length, ignore_eos=True)
         if own_answers and isinstance(body.get("messages"), list):
             body["messages"] = live_messages(body["messages"], own_answers)
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        return _JSON.encode(body).encode()
 
 
 def recorded_length(request: Request) -> int | None:

@@ -3,12 +3,14 @@
 import asyncio
 import json
 import os
+from dataclasses import replace
 from time import monotonic_ns
 from typing import Any
 
 from tui.traffic.replay.progress import Progress
 
 EVERY_S = 0.1
+_JSON = json.JSONEncoder(separators=(",", ":"))
 
 
 class TickPipe:
@@ -39,8 +41,11 @@ class TickPipe:
             self.dropped += 1
             return False
         tick = self._progress.tick(monotonic_ns(), self.dropped)
+        ended = ",".join(self._progress.unread_json)
         self._progress.unread.clear()
-        self._send({"tick": tick.to_json()})
+        self._progress.unread_json.clear()
+        state = _JSON.encode({"tick": replace(tick, finished=()).to_json()})
+        self._write(state.replace('"finished":[]', f'"finished":[{ended}]', 1))
         return True
 
     async def say(self, message: dict[str, Any]) -> None:
@@ -62,7 +67,10 @@ class TickPipe:
             self._push()
 
     def _send(self, message: dict[str, Any]) -> None:
-        self._rest += json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        self._write(_JSON.encode(message))
+
+    def _write(self, line: str) -> None:
+        self._rest += line.encode() + b"\n"
         self._push()
 
     def _push(self) -> None:

@@ -1,5 +1,6 @@
 """The running replay's state, from which ticks are made."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -9,6 +10,7 @@ from tui.traffic.replay.answer import Answer
 from tui.traffic.tick import Finished, InFlight, Tick
 
 _SHOWN = 256
+_JSON = json.JSONEncoder(separators=(",", ":"))
 
 
 @dataclass(slots=True)
@@ -40,6 +42,7 @@ class Progress:
     pauses_ns: int = 0  # length of the pauses that are over
     expected: dict[str, int] = field(default_factory=dict)  # not due yet: schedule ns of when each will be
     unread: list[Finished] = field(default_factory=list)  # ended, and in no tick yet
+    unread_json: list[str] = field(default_factory=list)  # the same, as a tick holds them: one long tick delays sending
     _open: dict[str, _Open] = field(default_factory=dict)
 
     def begin(self, id: str, group: str | None, due_ns: int, answer: Answer) -> None:
@@ -61,13 +64,13 @@ class Progress:
         self.user_reads += answer.user_reads
         if outcome.sent_s is not None:
             self.max_lag_s = max(self.max_lag_s, outcome.sent_s - outcome.due_s)
-        self.unread.append(
-            Finished(
-                outcome.id, outcome.group, outcome.status, outcome.reuse, (ended_ns - self.origin_ns) / 1e9,
-                outcome.ttft_s, outcome.tpot_s, outcome.e2e_s, outcome.prompt_tokens, outcome.cached_tokens,
-                outcome.output_tokens, outcome.error_kind, outcome.due_s, outcome.sent_s, outcome.server_queue_s,
-            )
+        ended = Finished(
+            outcome.id, outcome.group, outcome.status, outcome.reuse, (ended_ns - self.origin_ns) / 1e9,
+            outcome.ttft_s, outcome.tpot_s, outcome.e2e_s, outcome.prompt_tokens, outcome.cached_tokens,
+            outcome.output_tokens, outcome.error_kind, outcome.due_s, outcome.sent_s, outcome.server_queue_s,
         )  # fmt: skip
+        self.unread.append(ended)
+        self.unread_json.append(_JSON.encode(ended.to_json()))
 
     def tick(self, now_ns: int, dropped: int) -> Tick:
         idle = not self._open and self.expected and not self.paused

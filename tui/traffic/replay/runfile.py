@@ -8,6 +8,8 @@ from typing import Any
 from tui.errors import VtuneError
 from tui.traffic.outcome import SCHEMA, Outcome
 
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
 
 class RunFile:
     """Append-only, 0600 (it may hold prompts' answers); one write a line, so that a crash costs at most one line."""
@@ -33,7 +35,7 @@ class RunFile:
         os.close(self._fd)
 
     def _line(self, row: dict[str, Any]) -> None:
-        data = json.dumps(row, separators=(",", ":")).encode() + b"\n"
+        data = _JSON.encode(row).encode() + b"\n"
         while data:
             data = data[os.write(self._fd, data) :]
 
