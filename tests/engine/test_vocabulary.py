@@ -79,8 +79,12 @@ def test_a_hub_id_is_looked_for_in_the_hub_cache(tmp_path, monkeypatch):
 def test_the_launch_says_so_before_anything_starts(tmp_path):
     target, draft = made(tmp_path / "target", max_position_embeddings=2048), made(tmp_path / "draft", tokens=SWAPPED)
     settings = [f"engine.model={target}", f"speculative=draft-model:{draft}:3", "engine.args.max-model-len=2048"]
-    launch = command.build(with_settings(load("demo"), settings), CPU, 8123)
-    (warning,) = launch.warnings
+
+    def told(words):
+        launch = command.build(with_settings(load("demo"), words), CPU, 8123)
+        return [warning for warning in launch.warnings if "tokenizer" in warning]
+
+    (warning,) = told(settings)
     assert "4 of 6 tokens have the same id" in warning
     alike = [settings[0], f"speculative=draft-model:{target}:3", settings[2]]
-    assert command.build(with_settings(load("demo"), alike), CPU, 8123).warnings == ()
+    assert told(alike) == []
