@@ -13,7 +13,7 @@ from typing import Any, Literal
 from tui.errors import Exit, VtuneError
 from tui.traffic.replay.runfile import read_end, read_outcomes
 from tui.traffic.replay.spec import ReplaySpec
-from tui.traffic.tick import Finished, Tick
+from tui.traffic.tick import Tick
 
 # The child runs this very vtune, from wherever it was imported, without a path of its own in front of the library's.
 _CHILD = """
@@ -59,8 +59,7 @@ class Replay:
         self._process = process
         self._stderr = stderr
         self._started: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._tick: Tick | None = None  # the latest that nobody has had
-        self._finished: list[Finished] = []  # since the last one that somebody had
+        self._ticks: list[bytes] = []  # as they came; parsed for who wants them, for that costs the sender's processor
         self._news = asyncio.Event()  # a tick came, or no more will
         self._silent = False
         self._reader = asyncio.get_running_loop().create_task(self._read())
@@ -92,14 +91,14 @@ class Replay:
 
     async def ticks(self) -> AsyncIterator[Tick]:
         """Ticks until the end. A slow consumer gets fewer, merged: nothing in `finished` is lost or told twice."""
-        while not self._silent or self._tick is not None:
+        while not self._silent or self._ticks:
             await self._news.wait()
-            tick, self._tick = self._tick, None
+            lines, self._ticks = self._ticks, []
             if not self._silent:
                 self._news.clear()
-            if tick is not None:
-                finished, self._finished = tuple(self._finished), []
-                yield replace(tick, finished=finished)
+            if lines:
+                ticks = [Tick.from_json(json.loads(line)["tick"]) for line in lines]
+                yield replace(ticks[-1], finished=tuple(ended for tick in ticks for ended in tick.finished))
 
     async def pause(self) -> None:
         """Send nothing more for now; what was sent goes on, and the schedule waits."""
@@ -149,7 +148,7 @@ class Replay:
         while data := await stdout.read(1 << 18):
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
-                self._take(json.loads(line))
+                self._take(line)
         if not self._started.done():
             words = _tail(self._stderr) or "its process ended at once"
             self._started.set_exception(VtuneError(f"the replay did not start: {words}", "run with --debug", Exit.BUG))
@@ -157,13 +156,12 @@ class Replay:
         self._silent = True
         self._news.set()
 
-    def _take(self, message: dict[str, Any]) -> None:
-        if (row := message.get("tick")) is not None:
-            self._tick = Tick.from_json(row)
-            self._finished += self._tick.finished
+    def _take(self, line: bytes) -> None:
+        if line.startswith(b'{"tick":'):
+            self._ticks.append(line)
             self._news.set()
         elif not self._started.done():
-            self._started.set_result(message)
+            self._started.set_result(json.loads(line))
 
     def _end(self, code: int) -> ReplayEnd:
         path = Path(self.spec.out_path)
