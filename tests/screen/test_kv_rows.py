@@ -12,7 +12,7 @@ from tui.widgets.kv import KvCache
 FULL = KvPicture(
     tokens=4224, block_size=128, blocks=33, used_now=3, used_peak=31, partial_share=0.058, at_once=4,
     longest_fit=1024, longest_seen=4344, would_hold=(("kv-dtype=fp8", 8448), ("block-size=32", 4224)),
-    predicted=(8448, 8448), evicted_blocks=211, lifetime_s=41.0, idle_s=32.0, reuse_gap_s=12.0, prompt_tokens=50_000,
+    predicted=(8448, 8448), recycled_blocks=211, lifetime_s=41.0, idle_s=32.0, reuse_gap_s=12.0, prompt_tokens=50_000,
     evicted_tokens=12_000, evicted_soon_tokens=9_000,
     lost=(LostPrefix("Travel costs\x1b[31m are [red]paid", 7, "r03", "r01", 8_960, 8.1),),
     turns=((2, 3000, 1500, 900),), engines=(EnginePart("1", 0.98, 900), EnginePart("0", 0.12, 100)),
@@ -31,7 +31,7 @@ def test_every_figure_has_its_words():
         "room         4 at a time may have 1,024 tokens each · the longest had 4,344",
         "would hold   kv-dtype=fp8 8,448 · block-size=32 4,224",
         "this setting 8,448 tokens worked out before the restart · 8,448 reported",
-        "evicted      211 sampled blocks · lived 41.0 s · idle 32.0 s at the end · 12.0 s between uses",
+        "recycled     211 sampled blocks · lived 41.0 s · idle 32.0 s at the end · 12.0 s between uses",
         "asked again  12,000 tokens after eviction · 9,000 of them twice the pool would keep",
         "             “Travel costs are [red]paid” 7x, first by r03, 8.10 s after r01 · 8,960 tokens",
         "turns        2: 50 % cached, 30 % by turn 1",
@@ -41,7 +41,7 @@ def test_every_figure_has_its_words():
 
 def test_what_is_not_known_has_no_row():
     assert kv_rows.rows(KvPicture()) == []
-    assert text(kv_rows.rows(KvPicture(evicted_blocks=0))) == "evicted      no sampled block"
+    assert text(kv_rows.rows(KvPicture(recycled_blocks=0))) == "recycled     no sampled block"
 
 
 def test_a_large_panel_has_numbers_and_a_small_one_only_the_alarm():

@@ -9,8 +9,9 @@ class Counters:
 
     Of a sample: since the engine's start. Of a window: within it. `itl_count` has one observation per request and
     step, so with speculation it is not tokens. `kv_*` are of sampled blocks (``--kv-cache-metrics-sample``), told
-    when a block is taken for something else: how long it had been there, how long nothing had asked for it, and
-    the gaps between its last askings (vllm/v1/core/kv_cache_metrics.py, 0.32).
+    when a block is taken for something else, whether it could have been found again or not: how long it had been
+    there, how long nothing had asked for it, and the gaps between its last askings
+    (vllm/v1/core/kv_cache_metrics.py, 0.32).
     """
 
     prefix_queries: int | None = None  # tokens

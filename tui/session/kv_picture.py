@@ -37,7 +37,7 @@ class KvPicture:
     longest_seen: int | None = None
     would_hold: tuple[tuple[str, int], ...] = ()  # lever=value, tokens
     predicted: tuple[int, int] | None = None  # tokens worked out before the restart, tokens the engine reports
-    evicted_blocks: int | None = None
+    recycled_blocks: int | None = None  # sampled ones that were taken for something else
     lifetime_s: float | None = None
     idle_s: float | None = None
     reuse_gap_s: float | None = None

@@ -34,7 +34,7 @@ def kv_picture(state: State, run: RunRecord | None) -> KvPicture:
         longest_seen=longest.get("seen"),
         would_hold=tuple((f"{row['lever']}={row['value']}", row["tokens"]) for row in pool.alternatives()),
         predicted=None if expected is None else (expected, pool.tokens),
-        evicted_blocks=lived.get("blocks"),
+        recycled_blocks=lived.get("blocks"),
         lifetime_s=lived.get("lifetime_s"),
         idle_s=lived.get("idle_s"),
         reuse_gap_s=lived.get("reuse_gap_s"),

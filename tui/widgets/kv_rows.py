@@ -21,7 +21,7 @@ def rows(shown: KvPicture) -> list[Content]:
         ("room", _room(shown)),
         ("would hold", " · ".join(f"{setting} {figures.count(tokens)}" for setting, tokens in shown.would_hold)),
         ("this setting", _predicted(shown)),
-        ("evicted", _evicted(shown)),
+        ("recycled", _recycled(shown)),
         ("asked again", _again(shown)),
         *(("", _lost(one)) for one in shown.lost[:MOST_LOST]),
         ("turns", _turns(shown)),
@@ -77,13 +77,13 @@ def _predicted(shown: KvPicture) -> str:
     return f"{figures.count(worked)} tokens worked out before the restart · {figures.count(reported)} reported"
 
 
-def _evicted(shown: KvPicture) -> str:
-    if shown.evicted_blocks is None:
+def _recycled(shown: KvPicture) -> str:
+    if shown.recycled_blocks is None:
         return ""
-    if not shown.evicted_blocks:
+    if not shown.recycled_blocks:
         return "no sampled block"
     parts = [
-        f"{figures.count(shown.evicted_blocks)} sampled blocks",
+        f"{figures.count(shown.recycled_blocks)} sampled blocks",
         f"lived {figures.seconds(shown.lifetime_s)}",
         f"idle {figures.seconds(shown.idle_s)} at the end",
     ]

@@ -72,11 +72,12 @@ def _residency(residency: Mapping[str, Any] | None) -> str | None:
     if residency is None:
         return None
     if not residency["blocks"]:
-        return "no sampled KV block was evicted"
+        return "no sampled KV block was taken for something else"
     gap = "" if residency["reuse_gap_s"] is None else f", {seconds(residency['reuse_gap_s'])} between two askings"
     return (
-        f"{count(residency['blocks'])} sampled KV blocks were evicted: on average {seconds(residency['lifetime_s'])} "
-        f"after they were taken and {seconds(residency['idle_s'])} after they were last asked for{gap}"
+        f"{count(residency['blocks'])} sampled KV blocks were taken for something else, last blocks that nobody could "
+        f"find again among them: on average {seconds(residency['lifetime_s'])} after they were filled and "
+        f"{seconds(residency['idle_s'])} after they were last asked for{gap}"
     )
 
 
