@@ -15,6 +15,10 @@ from tui.screens.once import Once
 from tui.widgets.panel import words
 from tui.widgets.plain import plain
 
+_WIDEST = 90  # as in the stylesheet
+_FRAME = 6
+"""Cells of its border, its padding and a scroll bar."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -36,7 +40,8 @@ class Choose(Once, ModalScreen[Choice | None]):
 
     def compose(self) -> ComposeResult:
         room = max((len(choice.words) for choice in self._choices), default=0) + 2
-        options = [Option(_line(choice, room)) for choice in self._choices]
+        width = min(_WIDEST, self.app.size.width) - _FRAME
+        options = [Option(_line(choice, room).truncate(width, ellipsis=True)) for choice in self._choices]
         with Vertical(id="choose-box") as box:
             box.border_title = self._title
             box.border_subtitle = "enter chooses · escape closes"

@@ -110,7 +110,7 @@ class Dashboard(Screen[None]):
         """What a run came to, where its row is not on screen."""
         if not self.query_one(Runs).display:
             label = plain(run.label, 60)
-            self.hands.tell("info", f"run {run.number}, {label}, ended", run.verdict or f"{key('area.runs')} shows it")
+            self.hands.tell("info", f"run {run.number}, {label}, ended", run.verdict or f"{key('area.runs')} shows its row")
 
     def say(self, notice: Notice) -> None:
         self.query_one(NoticeLine).say(notice, self._snapshot)

@@ -57,7 +57,7 @@ class Hint(Widget):
             (" switches a lever", ""),
             (" · ", "$faint"),
             (key("apply"), "bold $footer-key-foreground"),
-            (" restarts the engine with it", ""),
+            (" restarts with it", ""),
             (" · ", "$faint"),
             (key("help"), "bold $footer-key-foreground"),
             (" help", ""),

@@ -10,6 +10,9 @@ from textual.widget import Widget
 _ALWAYS = ("help", "quit", "palette")
 """Binding ids at the right end, kept on the narrowest screen as long as they fit."""
 
+_ROOMY = 70
+"""Cells from which the log's key is kept as well: it is wanted when something goes wrong."""
+
 
 class Keys(Widget):
     """Drawn in one piece, for it follows every change of focus; each key can be clicked."""
@@ -24,8 +27,9 @@ class Keys(Widget):
         offers = getattr(self.screen, "offers", lambda binding: True)
         active = [one for one in self.screen.active_bindings.values() if one.enabled and offers(one.binding)]
         offered = [one.binding for one in sorted(active, key=_place(active))]
-        right = _row([one for one in offered if one.id in _ALWAYS], self, width)
-        here = [one for one in offered if one.show and one.id not in _ALWAYS]
+        kept = (*_ALWAYS, "log") if width >= _ROOMY else _ALWAYS
+        right = _row([one for one in offered if one.id in kept], self, width)
+        here = [one for one in offered if one.show and one.id not in kept]
         left = _row(here, self, width - right.cell_length - (2 if right else 0))
         gap = " " * max(0, width - left.cell_length - right.cell_length)
         return Content.assemble(left, gap, right)

@@ -61,6 +61,8 @@ class LogView(ScrollView, can_focus=True):
     def next_filter(self) -> None:
         kept = self.log_lines.filter
         self.log_lines.show_only(FILTERS[(FILTERS.index(kept) + 1) % len(FILTERS)])
+        if self.log_lines.line is None:
+            self.scroll_to(x=0, animate=False, immediate=True, force=True)
         self._measured(self.log_lines.line is None)
         self._to_match()
 
