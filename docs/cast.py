@@ -59,6 +59,8 @@ class Cast(Terminal):
                 return
             if seen.engine is not None and seen.engine.state in ("failed", "died"):
                 raise SystemExit(f"the engine {seen.engine.state}: {seen.engine.failure}")
+            if any(run.state in ("broken", "cancelled") for run in seen.runs.values()):
+                raise SystemExit(f"a replay broke: {seen.notices[-1:]}")
             if time.monotonic() > deadline or self.process.poll() is not None:
                 raise SystemExit(f"vtune did not come there: {self.plain[-1000:]}")
 

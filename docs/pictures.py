@@ -35,11 +35,11 @@ CAST = HERE / "vtune.cast"
 
 def _replaying(state: State) -> bool:
     run = state.runs.get(2)
-    return run is not None and run.state == "running" and len(run.finished) >= REQUESTS - 3
+    return run is not None and run.state == "running" and len(run.finished) >= run.total - 3
 
 
 def _ended(state: State) -> bool:
-    return 2 in state.runs and state.runs[2].result is not None
+    return 2 in state.runs and state.runs[2].state == "done"
 
 
 PICTURES: dict[str, tuple[Callable[[State], bool], tuple[int, int], tuple[str, ...]]] = {
@@ -144,7 +144,7 @@ def session(folder: Path, profile: str = "demo") -> None:
         cast.press("a")
         cast.told(serves("off"))
         cast.press("r")
-        cast.told(lambda state: 1 in state.runs and state.runs[1].result is not None)
+        cast.told(lambda state: 1 in state.runs and state.runs[1].state == "done")
         cast.record()
         cast.press(" ")
         cast.told(lambda state: bool(state.pending))

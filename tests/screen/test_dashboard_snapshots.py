@@ -1,16 +1,15 @@
-"""Pictures of the states that matter; the clock is the snapshot's, so they are the same every time."""
+"""Pictures of the states that matter; the clock is the snapshot's, so they are the same every time.
 
-import time
+Those of a reopened session are in test_open_snapshots.
+"""
+
 from importlib.metadata import version
 
 import pytest
 import scenes
 from fake import FakeControls
-from made_kept import kept
 
 from tui.app import VtuneApp
-from tui.screens.reopened.app import ReopenedApp
-from tui.session.reopen import Player
 
 pytestmark = pytest.mark.skipif(
     not version("textual").startswith("8.2."),
@@ -40,24 +39,3 @@ PICTURES = {
 def test_picture(name: str, snap_compare) -> None:
     scene, size, keys = PICTURES[name]
     assert snap_compare(VtuneApp(FakeControls(scene)), terminal_size=size, press=keys)
-
-
-@pytest.fixture
-def greenwich(monkeypatch):
-    """Sessions are told in local time."""
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
-
-
-@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=["120x36", "80x24"])
-def test_picture_of_a_reopened_session(size, tmp_path, greenwich, snap_compare) -> None:
-    player = Player(kept(tmp_path / "20260921-120000"))
-
-    async def opened(pilot) -> None:
-        await pilot.app.workers.wait_for_complete()
-        await pilot.pause()
-
-    assert snap_compare(ReopenedApp(player), terminal_size=size, run_before=opened)
