@@ -16,6 +16,7 @@ class NextStep(Lines):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self._said: str | None = None
+        self.display = False
 
     def tell(self, sentence: str | None) -> None:
         if sentence == self._said:
