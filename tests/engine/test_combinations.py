@@ -121,6 +121,7 @@ def test_a_combination_is_told(rule, kind, values, around, words):
         ("speculation-async", {"speculative": "ngram:4:2-4", "async-scheduling": "off"}, L4),
         ("dtype-of-model", {"kv-dtype": "bfloat16"}, knowing(V33)),
         ("dtype-of-model", {"kv-dtype": "float16"}, knowing(L4)),
+        ("dtype-of-model", {"kv-dtype": "float16"}, replace(knowing(V33), raw={"dtype": "half"})),
         ("hash-package", {"prefix-hash": "xxhash"}, replace(L4, packages={"xxhash": "3.5"})),
         ("hash-package", {"prefix-hash": "xxhash"}, L4),  # unknown is not missing
         ("suffix-package", {"speculative": "suffix"}, L4),

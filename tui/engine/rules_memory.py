@@ -54,6 +54,8 @@ def _dtype_of_model(around: Surroundings) -> Finding | None:
     words = around.values.get("kv-dtype", "auto")
     facts = around.facts_of(around.model) if around.model else None
     own = str((facts or {}).get("dtype") or (facts or {}).get("torch_dtype") or "").removeprefix("torch.")
+    asked = around.raw.get("dtype", "auto")
+    own = own if asked == "auto" else {"half": "float16"}.get(asked, asked)
     if words not in ("float16", "bfloat16") or own not in ("float16", "bfloat16") or own == words:
         return None
     if not around.since((0, 33)):
