@@ -27,7 +27,7 @@ import numpy
 from client_peers import Asked, Peer
 
 HERE = Path(__file__).resolve().parent
-MOST_S = 120  # for one client in one case
+MOST_S = 60  # for one client in one case
 
 
 @dataclass(frozen=True)

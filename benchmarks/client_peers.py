@@ -46,19 +46,28 @@ def _minimal(name: str, python: Path) -> Peer:
     return Peer(name, command, lambda out: json.loads((out / "own.json").read_text())["rows"])
 
 
-def _bench(name: str, program: list[str], tokenizer: str) -> Peer:
+def _random(asked: Asked, out: Path) -> list[str]:
+    return ["--dataset-name", "random", "--random-input-len", "32", "--random-output-len", str(asked.tokens)]
+
+
+def _custom(asked: Asked, out: Path) -> list[str]:
+    """vllm-rs checks its random prompts with a tokenizer of the server's."""
+    prompts = out / "prompts.jsonl"
+    prompts.write_text('{"prompt": "Write a story about a lighthouse keeper."}\n' * asked.requests)
+    words = ["--dataset-name", "custom", "--dataset-path", str(prompts), "--custom-output-len", str(asked.tokens)]
+    return [*words, "--skip-chat-template"]
+
+
+def _bench(name: str, program: list[str], tokenizer: str, data: Callable[[Asked, Path], list[str]]) -> Peer:
     """vLLM's ``bench serve`` and its Rust twin take the same words."""
 
     def command(url: str, asked: Asked, out: Path) -> list[str]:
-        prompts = out / "prompts.jsonl"
-        prompts.write_text('{"prompt": "Write a story about a lighthouse keeper."}\n' * asked.requests)
         pace = ["--request-rate", str(asked.rate), "--burstiness", "1000000"] if asked.rate else [
             "--max-concurrency", str(asked.streams)]  # fmt: skip
         return [
             *program, "--backend", "openai-chat", "--endpoint", "/v1/chat/completions", "--base-url", url,
-            "--model", "made", "--tokenizer", tokenizer, "--dataset-name", "custom", "--dataset-path", str(prompts),
-            "--custom-output-len", str(asked.tokens), "--skip-chat-template", "--num-prompts", str(asked.requests),
-            *pace, "--ready-check-timeout-sec", "0", "--disable-tqdm", "--save-result", "--save-detailed",
+            "--model", "made", "--tokenizer", tokenizer, *data(asked, out), "--num-prompts", str(asked.requests), *pace,
+            "--ignore-eos", "--ready-check-timeout-sec", "0", "--disable-tqdm", "--save-result", "--save-detailed",
             "--result-dir", str(out), "--result-filename", "bench.json",
         ]  # fmt: skip
 
@@ -141,9 +150,9 @@ def installed(folder: Path, tokenizer: str) -> list[Peer]:
             "parser = argparse.ArgumentParser(); add_cli_args(parser); main(parser.parse_args())"]  # fmt: skip
     here = Path(sys.prefix) / "bin" / "python"
     if next(Path(sys.prefix).glob("lib/python*/site-packages/vllm"), None):
-        found.append(_bench("vllm bench", [str(here), *vllm], tokenizer))
+        found.append(_bench("vllm bench", [str(here), *vllm], tokenizer, _random))
     programs: dict[str, Callable[[Path], Peer]] = {
-        "vllm-rs": lambda path: _bench("vllm-rs", [str(path), "bench", "serve"], tokenizer),
+        "vllm-rs": lambda path: _bench("vllm-rs", [str(path), "bench", "serve"], tokenizer, _custom),
         "guidellm": lambda path: _guidellm(path, tokenizer),
         "aiperf": lambda path: _aiperf(path, tokenizer),
         "inference-perf": lambda path: _inference_perf(path, tokenizer),

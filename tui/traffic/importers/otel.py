@@ -73,7 +73,7 @@ def _span(line: int, span: dict[str, Any]) -> Found | Skip:
     attributes = _attributes(span.get("attributes"))
     attributes |= _events(span.get("events"))
     operation = attributes.get("gen_ai.operation.name") or attributes.get("llm.request.type")
-    if operation not in _MAKES_TEXT and not (
+    if not (isinstance(operation, str) and operation in _MAKES_TEXT) and not (
         operation is None and any(k.startswith(("gen_ai.prompt.", "gen_ai.input")) for k in attributes)
     ):
         return Skip(line, f"a span that makes no text: {str(operation or span.get('name') or 'unnamed')[:40]}")
