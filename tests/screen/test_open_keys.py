@@ -130,7 +130,7 @@ async def test_no_key_of_the_bottom_line_acts_on_an_engine(folder) -> None:
     async with app.run_test(size=(200, 60)) as pilot:
         await opened(pilot)
         last = text(app).split("\n")[-1]
-        assert last.split()[:2] == ["␣", "play"] and "next event" in last and "e export" in last
+        assert last.split()[:2] == ["␣", "play"] and ". event" in last and "e export" in last
         for word in ("replay", "apply", "toggle", "edit", "restart", "record"):
             assert word not in last.split(), word
 
