@@ -41,7 +41,7 @@ async def of_run(
     told, named = await asyncio.to_thread(
         study, traffic.recording.requests[:total], tokens, outcomes, applied.block_size, pool,
         empty_at_start=cold_start, cpu=(applied.device or "").upper().startswith("CPU"),
-        engines=applied.engines, computed_again=int(_drops_a_block(applied)),
+        engines=applied.engines + len(engine.launch.also), computed_again=int(_drops_a_block(applied)),
     )  # fmt: skip
     if traffic.keep_text and told["lost"]:
         for row, prefix in zip(told["lost"]["prefixes"], named, strict=True):
