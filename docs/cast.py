@@ -1,4 +1,4 @@
-"""vtune in a terminal of its own, recorded as an asciicast (version 2) while its keys are pressed."""
+"""vtune in a terminal of its own, its keys pressed, recorded as an asciicast (version 2)."""
 
 import fcntl
 import json
@@ -15,17 +15,13 @@ from terminal import Terminal  # noqa: E402
 from tui.session import state  # noqa: E402
 
 SIZE = (120, 36)
-FASTER = 2.0
-"""So many times as fast is it played as it happened."""
 
 
 class Cast(Terminal):
-    """`record` begins to keep what comes, with the time; the session's journal says when a step is done."""
+    """`record` begins to keep what comes, with the time; a session's journal says when a step is done."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
-        argv = [sys.executable, "-m", "tui", *words, "--session", str(folder)]
-        super().__init__(argv=argv, size=SIZE, COLORTERM="truecolor")
-        self._folder = folder
+    def __init__(self, *words: str) -> None:
+        super().__init__(argv=[sys.executable, "-m", "tui", *words], size=SIZE, COLORTERM="truecolor")
         self._began: float | None = None
         self.events: list[tuple[float, str]] = []
 
@@ -33,7 +29,7 @@ class Cast(Terminal):
         before = len(self.screen)
         came = super().read(seconds)
         if came and self._began is not None:
-            self.events.append(((time.monotonic() - self._began) / FASTER, self.screen[before:]))
+            self.events.append((time.monotonic() - self._began, self.screen[before:]))
         return came
 
     def record(self) -> None:
@@ -49,12 +45,12 @@ class Cast(Terminal):
         while (left := end - time.monotonic()) > 0:
             self.read(left)
 
-    def told(self, wanted: Callable[[state.State], bool], patience: float = 300.0) -> None:
-        """Until the session is as wanted. Raises SystemExit when the engine fails or it takes too long."""
+    def told(self, folder: Path, wanted: Callable[[state.State], bool], patience: float = 300.0) -> None:
+        """Until the session in `folder` is as wanted. Raises SystemExit when the engine fails or it takes too long."""
         deadline = time.monotonic() + patience
         while True:
             self.wait_for(0.5)
-            seen = state.load(self._folder) if (self._folder / "journal.jsonl").exists() else state.State()
+            seen = state.load(folder) if (folder / "journal.jsonl").exists() else state.State()
             if wanted(seen):
                 return
             if seen.engine is not None and seen.engine.state in ("failed", "died"):
@@ -65,7 +61,7 @@ class Cast(Terminal):
                 raise SystemExit(f"vtune did not come there: {self.plain[-1000:]}")
 
     def write(self, path: Path, disguised: Callable[[str], str]) -> None:
-        header = {"version": 2, "width": SIZE[0], "height": SIZE[1], "title": "vtune: prefix caching on",
+        header = {"version": 2, "width": SIZE[0], "height": SIZE[1], "title": "vtune: prefix caching on, beside off",
                   "env": {"TERM": "xterm-256color"}}  # fmt: skip
         rows = [json.dumps([round(at, 3), "o", disguised(text)], ensure_ascii=False) for at, text in self.events]
         path.write_text("\n".join([json.dumps(header), *rows]) + "\n")

@@ -1,10 +1,10 @@
 """Make the pictures of the README and docs/ from a real session: ``.venv/bin/python docs/pictures.py``.
 
 Runs vtune in a terminal on the demo profile, through prefix caching off and on with the first requests of the shipped
-recording, and records the second half as `vtune.cast`. The session's journal is kept beside it (`session.jsonl.gz`,
-without the folders of the machine), and the pictures are drawn of moments in it: as SVG, and as PNG where resvg is
-installed (`pip install .[pictures]`). ``--again`` draws them from the kept journal, which is what to do when the
-layout has changed; a test compares.
+recording. The session's journal is kept (`session.jsonl.gz`, without the folders of the machine), and the pictures are
+drawn of moments in it: as SVG, and as PNG where resvg is installed (`pip install .[pictures]`). `vtune.cast` is its
+second run, played by `vtune open`. ``--again`` makes them all from the kept journal, without an engine: that is what
+to do when the layout has changed. ``--session DIR`` keeps another session's journal. A test compares.
 """
 
 import argparse
@@ -126,7 +126,7 @@ def disguised(text: str) -> str:
 
 
 def session(folder: Path, profile: str = "demo") -> None:
-    """The real thing, about two minutes."""
+    """The real thing, about two minutes: prefix caching off, then on."""
     from cast import Cast
 
     def serves(caching: str) -> Callable[[State], bool]:
@@ -136,44 +136,83 @@ def session(folder: Path, profile: str = "demo") -> None:
 
         return wanted
 
-    cast = Cast(folder, profile, "--pace", "closed:2", "--limit", str(REQUESTS))
+    live = Cast(profile, "--pace", "closed:2", "--limit", str(REQUESTS), "--session", str(folder))
     try:
-        cast.told(serves("on"))
-        cast.press(" ")
-        cast.told(lambda state: bool(state.pending))
-        cast.press("a")
-        cast.told(serves("off"))
-        cast.press("r")
-        cast.told(lambda state: 1 in state.runs and state.runs[1].state == "done")
-        cast.record()
-        cast.press(" ")
-        cast.told(lambda state: bool(state.pending))
-        cast.press("a")
-        cast.told(serves("on"))
-        cast.press("r")
-        cast.told(_ended)
-        cast.wait_for(3.0)
-        events = cast.events
-        cast.events = []
-        cast.press("q")
-        cast.wait()
-        cast.events = events
-        cast.write(CAST, disguised)
+        live.told(folder, serves("on"))
+        for number, caching in ((1, "off"), (2, "on")):
+            live.press(" ")
+            live.told(folder, lambda state: bool(state.pending))
+            live.press("a")
+            live.told(folder, serves(caching))
+            live.press("r")
+            live.told(folder, lambda state, n=number: n in state.runs and state.runs[n].state == "done")
+        live.press("q")
+        live.wait()
     finally:
-        if cast.process.poll() is None:
-            cast.process.terminate()
-            cast.process.wait()
-        cast.close()
+        if live.process.poll() is None:
+            live.process.terminate()
+            live.process.wait()
+        live.close()
+
+
+def keep(folder: Path) -> None:
+    """The journal of the session in `folder`, up to where the pictures are of, without what is this machine's."""
+    header, *lines = (folder / "journal.jsonl").read_text().splitlines()
+    told = {key: value for key, value in json.loads(header).items() if key != "host"}
+    state, rows = State(header=told), [json.dumps({**told, "session": "session"})]
+    for line in lines:
+        state.apply(json.loads(line))
+        rows.append(disguised(line.replace(str(folder), "session")))
+        if _ended(state):
+            break
     with gzip.GzipFile(JOURNAL, "wb", mtime=0) as file:
-        file.write(disguised((folder / "journal.jsonl").read_text()).encode())
+        file.write(("\n".join(rows) + "\n").encode())
+
+
+def cast() -> None:
+    """The second run as `vtune open` plays it, eight times as fast."""
+    from cast import Cast
+
+    with tempfile.TemporaryDirectory(prefix="vtune-") as place:
+        folder = Path(place) / "session"
+        folder.mkdir()
+        (folder / "journal.jsonl").write_bytes(gzip.decompress(JOURNAL.read_bytes()))
+        whole = moment(kept(), _ended)
+        player = Cast("open", str(folder))
+        try:
+            player.until("REOPENED")
+            player.wait_for(2.0)
+            for key in ("[", "+", "+", "+"):
+                player.press(key)
+                player.wait_for(0.5)
+            player.record()
+            player.press(" ")
+            player.wait_for(whole.runs[-1].result["duration_s"] / 8 + 4.0)
+            events, player.events = player.events, []
+            player.press("q")
+            player.wait()
+            player.events = events
+            player.write(CAST, disguised)
+        finally:
+            if player.process.poll() is None:
+                player.process.terminate()
+                player.process.wait()
+            player.close()
+    print(CAST.name, file=sys.stderr)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
     parser.add_argument("--again", action="store_true", help="from the kept session, without an engine")
-    if not parser.parse_args().again:
+    parser.add_argument("--session", metavar="DIR", help="of this session, whose first two runs are off and on")
+    words = parser.parse_args()
+    if words.session:
+        keep(Path(words.session))
+    elif not words.again:
         with tempfile.TemporaryDirectory(prefix="vtune-") as folder:
             session(Path(folder) / "session")
+            keep(Path(folder) / "session")
+    cast()
     events = kept()
     for name in PICTURES:
         write(name, asyncio.run(drawn(name, events)))

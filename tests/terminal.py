@@ -1,5 +1,6 @@
 """vtune in a real (pseudo) terminal."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -33,13 +34,15 @@ class Terminal:
         )  # fmt: skip
         os.close(slave)
         self.screen = ""
+        # A read may end within a character.
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def read(self, seconds: float) -> bool:
         """Take what comes within `seconds`; False when nothing did."""
         if not select.select([self.master], [], [], seconds)[0]:
             return False
         try:
-            self.screen += os.read(self.master, 1 << 16).decode("utf-8", "replace")
+            self.screen += self._decoder.decode(os.read(self.master, 1 << 16))
         except OSError:  # the other end is closed
             return False
         return True

@@ -11,6 +11,7 @@ from tui.screens.layout import AREAS, arrange
 from tui.screens.pace import Pace
 from tui.session.snapshot import LeverView, MetricsView, Snapshot
 from tui.widgets import figures, plot
+from tui.widgets.canvas import Canvas, axis
 from tui.widgets.histogram import LogAxis, p95, quantile
 from tui.widgets.lever_list import LeverList, in_order, toggled
 from tui.widgets.lever_note import LeverNote
@@ -241,3 +242,13 @@ def test_a_lever_that_is_not_here_is_greyed_and_one_that_nobody_named_shows_what
     note.show(Snapshot(levers=(here, away)))
     note.tell(away)
     assert "needs vLLM 0.12, this is 0.8" in "\n".join(line.plain for line in note.lines(60))
+
+
+@pytest.mark.parametrize("width", [8, 20, 28, 29, 30, 31, 60])
+def test_labels_of_an_axis_stay_apart_and_the_unit_is_kept(width: int) -> None:
+    canvas = Canvas(width, 1)
+    axis(canvas, 0, 4, LogAxis.around([0.2, 49.0], width - 4).ticks())
+    (line,) = canvas.lines()
+    labels = line.plain.split()
+    assert labels[-1] == "s" and len(labels) >= 2
+    assert {float(label) for label in labels[:-1]} <= {0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0}

@@ -64,10 +64,15 @@ def _line(cells: Sequence[str], styles: Sequence[str]) -> Content:
 
 
 def axis(canvas: Canvas, y: int, left: int, ticks: Iterable[tuple[int, str]]) -> None:
-    """Labels of the x axis on row `y`, each centred on its column counted from `left`, kept on the canvas."""
-    for column, label in ticks:
+    """Labels of the x axis on row `y`, each centred on its column counted from `left`, kept on the canvas and apart.
+
+    The last one, which may have the unit, comes before its neighbours.
+    """
+    *others, last = [*ticks] or [(0, "")]
+    for column, label in (last, *others):
         start = min(max(left, left + column - len(label) // 2), canvas.width - len(label))
-        if canvas.free(start, y, len(label)):
+        ends = [x for x in (start - 1, start + len(label)) if 0 <= x < canvas.width]
+        if canvas.free(start, y, len(label)) and all(canvas.free(x, y, 1) for x in ends):
             canvas.text(start, y, label, "$dim")
 
 
