@@ -14,14 +14,14 @@ def _key(keys: str, action: str, word: str, id: str, tells: str, show: bool = Tr
 
 BINDINGS = [
     _key("r", "hands('replay')", "replay", "replay", "replay the recording on the running engine"),
-    _key("a", "hands('apply')", "apply", "apply", "restart the engine with the pending levers"),
+    _key("a", "hands('apply')", "apply", "apply", "restart the engine with the changed levers"),
     _key("u", "undo", "undo", "undo", "take back the last change of a lever that is not applied"),
     _key("x", "hands('cancel')", "end replay", "cancel", "end the running replay; asks how"),
     _key("b", "baseline", "baseline", "baseline", "compare the other runs to the run under the cursor"),
     _key("e", "hands('export')", "export", "export", "write the report of this session"),
     _key("t", "hands('record')", "record", "record", "put the recorder in front of the engine, or stop it"),
-    _key("y", "copy", "copy", "copy", "copy a number of the area in hand"),
-    _key("m", "maximise", "maximise", "maximise", "show the area in hand alone, or all again"),
+    _key("y", "copy", "copy", "copy", "copy a number of this area"),
+    _key("m", "maximise", "maximise", "maximise", "show this area alone, or all again"),
     _key("p", "pause", "pause", "pause", "stop drawing; nothing else stops"),
     _key("o", "hands('choose_recording')", "recording", "recording", "choose the recording that is replayed"),
     _key("R", "hands('restart')", "restart", "restart", "start the engine again, with the levers as asked"),

@@ -24,10 +24,10 @@ def commands(dashboard: Dashboard, snapshot: Snapshot) -> Iterable[SystemCommand
         title = f"run: {run.number} as baseline"
         yield SystemCommand(title, plain(run.label), partial(dashboard.hands.baseline, run.number))
     yield _hands(dashboard, "report: export", "export", "Write the report of this session")
-    yield SystemCommand("copy: a number", "Choose one of the area in hand", dashboard.action_copy)
+    yield SystemCommand("copy: a number", "Choose one of this area", dashboard.action_copy)
     yield SystemCommand("drawing: pause or go on", "Stop drawing; nothing else stops", dashboard.action_pause)
     yield SystemCommand(
-        "area: maximise or restore", "Show the area in hand alone, or all again", dashboard.action_maximise
+        "area: maximise or restore", "Show this area alone, or all again", dashboard.action_maximise
     )
     for area, (name, _) in NAMES.items():
         yield SystemCommand(f"area: {name}", "Go there", partial(dashboard.action_area, area))
@@ -58,7 +58,7 @@ def _levers(dashboard: Dashboard, snapshot: Snapshot) -> Iterator[SystemCommand]
         edit = partial(_edit, dashboard, lever.name)
         yield SystemCommand(f"lever: {title}, type a value", plain(lever.hint), edit)
     if hands.pending:
-        yield _hands(dashboard, "lever: apply changes", "apply", "Restart the engine with the pending levers")
+        yield _hands(dashboard, "lever: apply changes", "apply", "Restart the engine with the changed levers")
         yield SystemCommand("lever: undo the last change", "Take it back, before it is applied", dashboard.action_undo)
         yield SystemCommand("lever: drop all changes", "Take back what is not applied", dashboard.action_drop)
 

@@ -52,7 +52,7 @@ _MARKS = (
     ("≠", "the engine runs something else than was asked"),
 )
 _MOUSE = (
-    ("click", "go to an area; switch a lever; choose a run; press a key of the bottom line"),
+    ("click", "go to an area; toggle a lever; choose a run; press a key of the bottom line"),
     ("twice", "show an area alone, or all again"),
     ("wheel", "scroll; on the levers, move the cursor"),
 )

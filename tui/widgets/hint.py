@@ -54,7 +54,7 @@ class Hint(Widget):
             (" replays the recording", ""),
             (" · ", "$faint"),
             (key("lever.toggle"), "bold $footer-key-foreground"),
-            (" switches a lever", ""),
+            (" toggles a lever", ""),
             (" · ", "$faint"),
             (key("apply"), "bold $footer-key-foreground"),
             (" restarts with it", ""),

@@ -63,7 +63,7 @@ class LeverList(Panel):
     TELLS = "What the engine was asked to run. A change is pending until it is applied; applying restarts the engine."
 
     BINDINGS = [
-        Binding("space", "toggle", "toggle", id="lever.toggle", tooltip="switch the lever under the cursor"),
+        Binding("space", "toggle", "toggle", id="lever.toggle", tooltip="toggle the lever under the cursor"),
         Binding("enter", "edit", "edit", id="lever.edit", tooltip="type a value for the lever under the cursor"),
         Binding("up,k", "move(-1)", "up", show=False, id="lever.up", tooltip="go to the lever above"),
         Binding("down,j", "move(1)", "down", show=False, id="lever.down", tooltip="go to the lever below"),

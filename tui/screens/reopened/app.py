@@ -41,7 +41,7 @@ class ReopenedApp(tui.app.VtuneApp):
             title = f"run: {run.number} as baseline"
             yield SystemCommand(title, plain(run.label), partial(board.hands.baseline, run.number))
         yield SystemCommand("report: export", "Write the report of this session", partial(board.action_hands, "export"))
-        yield SystemCommand("area: maximise or restore", "Show the area in hand alone", board.action_maximise)
+        yield SystemCommand("area: maximise or restore", "Show this area alone, or all again", board.action_maximise)
         yield SystemCommand("log: show", "Read the engine's log", self.action_log)
         yield SystemCommand("theme: change", "Choose the colours", self.action_change_theme)
         yield SystemCommand("help: show", "Keys, and what each panel tells", self.action_help)
