@@ -38,7 +38,6 @@ SAMPLE = [  # in `make test`: all of one start at once, then what only speculati
      "block-size=64"),
     ("speculative=ngram:4:2-4", "prefix-hash=sha256_cbor"),
 ]  # fmt: skip
-NO_SPACE = "engine.env.VLLM_CPU_KVCACHE_SPACE="  # the variable would win over the lever
 
 
 def test_every_lever_is_in_the_matrix_or_says_why_not():
@@ -90,8 +89,7 @@ async def test_levers_of_a_sample_run_as_asked(settings, real_launch, warm, tmp_
 async def test_a_lever_runs_as_asked(name, words, real_launch, warm, tmp_path):
     if "bundled:smollm2-135m-draft" in words and not model_make.is_whole(model.place("bundled:smollm2-135m-draft")):
         pytest.skip("the draft model is not made yet: vtune replay --set speculative=draft-model:... makes it")
-    settings = [f"{name}={words}", *([NO_SPACE] if name == "kv-pool" else [])]
-    launch = launch_of(real_launch, *settings)
+    launch = launch_of(real_launch, f"{name}={words}")
     assert launch.asked[name] == words
     told = await ran(launch, warm, tmp_path / "engine.log")
     assert told.levers[name] is not None, "this engine does not say"
