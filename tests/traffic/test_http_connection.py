@@ -8,6 +8,7 @@ import time
 from time import monotonic_ns
 
 import pytest
+from replaying import chat, replay
 from standin.fixture import serving
 
 from tui.errors import VtuneError
@@ -99,6 +100,16 @@ async def test_tls_checks_the_certificate(certificate):
         connection.close()
         with pytest.raises(OSError, match="certificate"):
             await get(standin.url)
+
+
+async def test_a_replay_tells_why_a_certificate_is_not_trusted(certificate, tmp_path):
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    own.load_cert_chain(*certificate)
+    async with serving(tls=own) as standin:
+        made = await replay(standin.url, tmp_path, [chat("a")])
+    failed = made.outcomes["a"]
+    assert failed.error_kind == "connection" and failed.error.startswith("TLS: ")
+    assert "self" in failed.error and "signed" in failed.error  # OpenSSL's words, with a hyphen or without
 
 
 async def test_the_base_path_and_query_stay_in_the_request():
