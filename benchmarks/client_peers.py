@@ -5,6 +5,7 @@ Each lives in a virtualenv of its own, in a folder with its name under --peers; 
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -119,6 +120,8 @@ def _aiperf(program: Path, tokenizer: str) -> Peer:
 
 
 def _inference_perf(program: Path, tokenizer: str) -> Peer:
+    """Its mock data asks for 30 tokens whatever is wanted, and are there at once."""
+
     def command(url: str, asked: Asked, out: Path) -> list[str]:
         stage: dict[str, Any] = {"rate": asked.rate, "duration": int(asked.requests / asked.rate)} if asked.rate else {
             "num_requests": asked.requests, "concurrency_level": asked.streams}  # fmt: skip
@@ -137,7 +140,7 @@ def _inference_perf(program: Path, tokenizer: str) -> Peer:
     def read(out: Path) -> Rows:
         [path] = (out / "inference-perf").glob("*per_request*.json")
         rows = json.loads(path.read_text())
-        times = [(r["start_time"], r["info"].get("output_token_times")) for r in rows]
+        times = [(r["start_time"], r["info"]["response_metrics"].get("output_token_times")) for r in rows]
         return sorted([int(start * 1e9), int((tokens[0] - start) * 1e9)] for start, tokens in times if tokens)
 
     return Peer("inference-perf", command, read)
@@ -170,13 +173,19 @@ def environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(HERE.parent), "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "ignore"}
 
 
+def _python(name: str) -> str:
+    """inference-perf wants Python 3.12."""
+    newer = next((found for v in ("3.12", "3.13") if (found := shutil.which(f"python{v}"))), None)
+    return newer or sys.executable if name == "inference-perf" else sys.executable
+
+
 def set_up(folder: Path) -> None:
     """Install the peers; one that can't be installed here is told and left out."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, words in PINNED.items():
         python = folder / name / "bin" / "python"
         if not python.is_file():
-            subprocess.run([sys.executable, "-m", "venv", str(folder / name)], check=True)
+            subprocess.run([_python(name), "-m", "venv", str(folder / name)], check=True)
         done = subprocess.run([str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *words])
         print(f"{name}: {'installed' if done.returncode == 0 else 'not installed'}", flush=True)
     words = ["download", "-q", "--no-deps", "--only-binary=:all:", "--platform", "manylinux_2_28_x86_64"]
