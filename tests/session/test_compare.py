@@ -306,6 +306,13 @@ def test_unlike_starts_and_levers_varied_together_are_caveats():
     assert any("varied together" in words for words in found["caveats"])
 
 
+def test_a_start_that_could_not_be_had_is_told():
+    found = comparison(plan(start="warm"), made())
+    assert found["start"] == "plain"
+    assert "warm starts were asked for, and the engines were started plain" in found["caveats"]
+    assert not any("asked for" in words for words in comparison(plan(), made())["caveats"])
+
+
 def test_targets_are_judged_by_arm():
     met, missed = ([{"name": "ttft-p95", "limit": 1.0, "value": v, "met": v <= 1.0}] for v in (0.5, 2.0))
     found = made()

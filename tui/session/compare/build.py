@@ -48,7 +48,7 @@ def comparison(
         "rounds": plan["rounds"],
         "order": list(plan["order"]),
         "seed": plan["seed"],
-        "start": plan["start"],
+        "start": kinds[0] if len(kinds := _kinds(replays)) == 1 else plan["start"],
         "fix_lengths": plan["fix_lengths"],
         "complete": len(replays) == len(plan["order"]) and all(r.whole for r in replays),
         "noise_floor": _noise_floor(replays, names),
@@ -181,13 +181,15 @@ def _row(verdict: Verdict, words: str, flags: list[str]) -> dict[str, Any]:
 
 
 def _caveats(plan: Mapping[str, Any], replays: Sequence[Replayed], others: Sequence[str]) -> list[str]:
-    kinds = sorted({r.result["engine"]["start_kind"] or "unknown" for r in replays})
+    kinds = _kinds(replays)
     levers = [words.partition("=")[0] for words in plan["vary"]]
     missing = len(plan["order"]) - sum(r.whole for r in replays)
     failed = [arm for arm in (plan["baseline"], *others) if _failed(arm, replays)]
     found = {
         f"{' and '.join(levers)} were varied together: what only one of them gains can't be told": len(levers) > 1,
         f"the engines were not all started the same way: {', '.join(kinds)}": len(kinds) > 1,
+        f"{plan['start']} starts were asked for, and the engines were started {''.join(kinds[:1])}": len(kinds) == 1
+        and kinds != [plan["start"]],
         f"{missing} of {len(plan['order'])} replays are missing or were cut short: only complete mirrored rounds "
         "give verdicts": missing,
         "answers had fixed lengths and went on past their natural end: acceptance is not judged, and TPOT with "
@@ -196,6 +198,11 @@ def _caveats(plan: Mapping[str, Any], replays: Sequence[Replayed], others: Seque
     }
     of_arm = {name: [r for r in replays if r.arm == name] for name in (plan["baseline"], *others)}
     return [*(words for words, holds in found.items() if holds), *versions.caveats(plan["vary"], of_arm)]
+
+
+def _kinds(replays: Sequence[Replayed]) -> list[str]:
+    """How the engines really were started."""
+    return sorted({r.result["engine"]["start_kind"] or "unknown" for r in replays})
 
 
 def _failed(arm: str, replays: Sequence[Replayed]) -> bool:
