@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-import tui.app
 from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 
+import tui.app
 from tui.screens.dashboard import Dashboard
 from tui.screens.reopened.dashboard import ReopenedDashboard
 from tui.session.reopen import Player
