@@ -276,7 +276,7 @@ async def test_ages_come_from_the_snapshot() -> None:
 
 @pytest.mark.parametrize("size", [(40, 10), (80, 24), (120, 36)], ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_help_and_quit_are_offered_at_every_size_and_no_key_is_cut(size: tuple[int, int]) -> None:
-    app = VtuneApp(FakeControls(scenes.pending("speculative", run=scenes.live())))
+    app = VtuneApp(FakeControls(scenes.pending("speculative")))
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         last = text(app).split("\n")[-1].rstrip()
