@@ -3,8 +3,9 @@
     python tests/metrics/captured/make.py [FOLDER [one|two]]
 
 Run it with the interpreter that has vLLM, after `vtune` has made the bundled model; it takes a few minutes and
-6 GB of memory, and writes two-engines-{one,two}-{idle,busy,used}.txt. Each engine's pool is a few dozen blocks, so
-that blocks are evicted. Engine 0 gets most of the requests, engine 1 is the one that is full while *busy* is taken.
+6 GB of memory, and writes two-engines-{one,two}-{idle,busy,used}.txt, of which those of two API servers are kept.
+Each engine's pool is a few dozen blocks, so that blocks are evicted. Engine 0 gets most of the requests, engine 1 is
+the one that works while *busy* is taken.
 """
 
 import contextlib
