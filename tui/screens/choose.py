@@ -48,9 +48,9 @@ class Choose(Once, ModalScreen[Choice | None]):
             yield OptionList(*options, id="choose-list", markup=False, compact=True)
 
     def on_mount(self) -> None:
-        found = self.query_one(OptionList)
-        found.highlighted = self._at
-        found.focus()
+        for found in self.query(OptionList):  # none where a key came that left it before it was there
+            found.highlighted = self._at
+            found.focus()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()

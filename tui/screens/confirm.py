@@ -42,7 +42,8 @@ class Confirm(Once, ModalScreen[str | None]):
                 yield Button(label, id=f"answer-{answer.value}", compact=True)
 
     def on_mount(self) -> None:
-        self.query(Button).last().focus()
+        if buttons := self.query(Button):  # none where a key came that left it before it was there
+            buttons.last().focus()
 
     def on_key(self, event: events.Key) -> None:
         for answer in self._answers:

@@ -109,8 +109,8 @@ class Dashboard(Screen[None]):
     def _tell_run(self, run: RunView) -> None:
         """What a run came to, where its row is not on screen."""
         if not self.query_one(Runs).display:
-            label = plain(run.label, 60)
-            self.hands.tell("info", f"run {run.number}, {label}, ended", run.verdict or f"{key('area.runs')} shows its row")
+            what = f"run {run.number}, {plain(run.label, 60)}, ended"
+            self.hands.tell("info", what, run.verdict or f"{key('area.runs')} shows its row")
 
     def say(self, notice: Notice) -> None:
         self.query_one(NoticeLine).say(notice, self._snapshot)

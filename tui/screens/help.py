@@ -94,7 +94,8 @@ class HelpScreen(Once, ModalScreen[None]):
             yield HelpText(self._offered, self._place)
 
     def on_mount(self) -> None:
-        self.query_one("#help-box").focus()
+        for box in self.query("#help-box"):  # none where a key came that left it before it was there
+            box.focus()
 
 
 class HelpText(Lines):

@@ -69,11 +69,12 @@ class LogScreen(Once, Screen[None]):
         yield Keys(id="keys")
 
     def on_mount(self) -> None:
-        self.query_one(LogView).focus()
-        self.watch(self.query_one(LogView), "scroll_y", self._entitle)
+        for view in self.query(LogView):  # none where a key came that left it before it was there
+            view.focus()
+            self.watch(view, "scroll_y", self._entitle)
 
     def show(self, snapshot: Snapshot) -> None:
-        if not self.is_mounted:
+        if not self.query(LogView):
             return
         self._snapshot = snapshot
         path = self._chosen or snapshot.engine.log_path

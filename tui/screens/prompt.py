@@ -30,7 +30,8 @@ class Prompt(Once, ModalScreen[str | None]):
             yield Static(Content(self._tells), id="prompt-tells")
 
     def on_mount(self) -> None:
-        self.query_one(Input).focus()
+        for line in self.query(Input):  # none where a key came that left it before it was there
+            line.focus()
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
