@@ -11,7 +11,7 @@ from tui.engine.profile import parse, with_settings
 from tui.errors import VtuneError
 
 
-def launch(*settings: str, install=H100):
+def launch(*settings: str, install=replace(H100, gpus=2)):
     text = "engine: {model: org/model, preload: on, args: {max-model-len: 8192, trust-remote-code: on, seed: 7}}"
     return command.build(with_settings(parse(text), settings), install, 8123)
 
