@@ -162,7 +162,7 @@ def test_command_prints_what_was_adopted_on_a_cpu_too():
         "sudo nohup vllm serve org/m --max-num-seqs 8 > vllm.log 2>&1 &",
         "uv run vllm serve org/m --max-num-seqs 8",
         "env VLLM_USE_V1=1 /opt/venv/bin/vllm serve org/m --max-num-seqs=8 | tee log",
-        "docker run --gpus all -v /root/.cache:/c -e VLLM_USE_V1=1 --env HF_TOKEN=hf_x -p 8000:8000 --ipc=host "
+        "docker run --gpus all -v /srv/cache:/c -e VLLM_USE_V1=1 --env HF_TOKEN=hf_x -p 8000:8000 --ipc=host "
         "vllm/vllm-openai:v0.32.0 --model org/m --max-num-seqs 8",
         "podman run ghcr.io/a/vllm:1 vllm serve org/m --max-num-seqs 8",
     ],

@@ -62,7 +62,8 @@ def test_phases_only_go_forward_and_unknown_lines_are_nothing() -> None:
 
 
 def test_prefix_and_colours_come_off() -> None:
-    coloured = "\x1b[0;36m(EngineCore_DP0 pid=12)\x1b[0;0m WARNING 11-29 10:00:01 [vllm.py:1703] Enforce \x07eager\x1b]0;t\x07"
+    head = "\x1b[0;36m(EngineCore_DP0 pid=12)\x1b[0;0m WARNING 11-29 10:00:01 "
+    coloured = head + "[vllm.py:1703] Enforce \x07eager\x1b]0;t\x07"
     line = clean(coloured)
     assert (line.process, line.level, line.text) == ("EngineCore_DP0", "WARNING", "Enforce eager")
     assert clean("(Worker pid=3) ERROR 11-29 17:17:47 [a.py:1]     return x").text == "    return x"

@@ -18,8 +18,8 @@ from tui.engine import profile as profiles
 from tui.engine.profile_set import with_settings
 from tui.errors import VtuneError
 from tui.session import gpu_memory
-from tui.session.session import Session
 from tui.session.change import describe_change
+from tui.session.session import Session
 from tui.session.traffic import traffic_of
 
 POOL = str(int(55.45 * 1024) * 2**20)

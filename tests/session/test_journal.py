@@ -28,13 +28,15 @@ def tell(journal: Journal, live: State) -> None:
 
     emit("profile", name="demo", levers={"prefix-caching": "on"}, targets=[])
     emit("recording", name="r", sha256="0" * 64, requests=2)
-    emit("launch", n=1, state="starting", argv=("python", "-m", "vllm"), asked={"prefix-caching": "on"}, log="engine-1.log")
+    asked = {"prefix-caching": "on"}
+    emit("launch", n=1, state="starting", argv=("python", "-m", "vllm"), asked=asked, log="engine-1.log")
     emit("phase", n=1, name="import")
     emit("phase", n=1, name="weights")
     emit("engine", n=1, state="warming", start_s=4.5, pid=7)
     emit("applied", n=1, levers={"prefix-caching": "on"}, vllm="0.32.0", block_size=128)
     emit("engine", n=1, state="ready")
-    emit("run", n=1, engine=1, label="baseline", total=2, pace_text="closed:1", recording={"name": "r"}, file="run-1.jsonl")
+    told = {"label": "baseline", "recording": {"name": "r"}, "file": "run-1.jsonl"}
+    emit("run", n=1, engine=1, total=2, pace_text="closed:1", **told)
     emit("scrape", n=1, full=True, d=SCRAPE)
     emit("run-state", n=1, state="running", cache_reset="done", ceiling=0.5)
     emit("tick", n=1, tick=TICK)

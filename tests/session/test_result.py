@@ -43,8 +43,9 @@ def engine(**applied) -> EngineRecord:
 
 KEYS = {
     "": ["schema", "id", "label", "session", "started_at", "duration_s", "recording", "engine", "pace", "in_flight",
-         "cache_reset", "requests", "ttft_s", "tpot_s", "itl_s", "e2e_s", "output_tokens", "server", "queueing", "groups",
-         "throughput", "goodput", "prefix_cache", "speculative", "kv_cache", "steps", "memory", "fidelity", "targets",
+         "cache_reset", "requests", "ttft_s", "tpot_s", "itl_s", "e2e_s", "output_tokens", "server", "queueing",
+         "groups", "throughput", "goodput", "prefix_cache", "speculative", "kv_cache", "steps", "memory", "fidelity",
+         "targets",
          "caveats"],
     "recording": ["name", "sha256", "requests", "prompt_tokens", "synthetic"],
     "engine": ["vllm", "model", "device", "argv", "start_kind", "start_s", "asked", "applied", "mismatches",

@@ -67,7 +67,8 @@ def test_what_could_be_read_in_two_ways_is_refused(data):
 
 @pytest.mark.parametrize("size", [1, 5, 1000])
 def test_the_end_of_an_answers_head_is_known_in_the_piece_that_brought_it(size):
-    data = b"HTTP/1.1 103 Early\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+    data = b"HTTP/1.1 103 Early\r\nLink: </x>\r\n\r\n"
+    data += b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
     parser, raw = ResponseParser(), b""
     for start in range(0, len(data), size):
         piece, begun = data[start : start + size], parser.status is not None

@@ -26,7 +26,8 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _TELLING = re.compile(
     r"disabling chunked prefill|[Aa]sync scheduling .*disabled|may cause accuracy drop|max_num_scheduled_tokens is set"
     r"|won't work with speculative decoding|prefers block_size|Setting kv cache block size|not support"
-    r"|will be disabled|(?<!inductor compilation )will be ignored|Unknown vLLM environment variable|exceeds max_num_seqs|duplicate keys"
+    r"|will be disabled|(?<!inductor compilation )will be ignored|Unknown vLLM environment variable"
+    r"|exceeds max_num_seqs|duplicate keys"
     # P/v1/worker/cpu_worker.py:131, P/config/speculative.py:1382
     r"|significant performance loss|lower acceptance rate"
     # P/model_executor/model_loader/weight_cache/ipc_loader.py
@@ -43,7 +44,10 @@ class EngineFailed(VtuneError):
 
 
 class Readiness:
-    """Waits for one child, asked for at `begun` (monotonic), whose log begins at `offset`. `still_s`: give up when it neither logs nor computes for so long, as a bad fork would."""
+    """Waits for one child, asked for at `begun` (monotonic), whose log begins at `offset`.
+
+    `still_s`: give up when it neither logs nor computes for so long, as a bad fork would.
+    """
 
     def __init__(
         self,

@@ -92,7 +92,8 @@ def _merges(ours: Vocabulary, theirs: Vocabulary) -> str | None:
     if _digest(ours.merges) == _digest(theirs.merges):
         return None
     first = next((n for n, (a, b) in enumerate(zip(ours.merges, theirs.merges, strict=False)) if a != b), None)
-    where = f"from merge {first + 1:,} on" if first is not None else f"{len(ours.merges):,} against {len(theirs.merges):,}"
+    sizes = f"{len(ours.merges):,} against {len(theirs.merges):,}"
+    where = f"from merge {first + 1:,} on" if first is not None else sizes
     return f"merges: the same text is cut into other tokens ({where})"
 
 

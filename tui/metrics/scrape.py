@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from tui.metrics.counters import Counters
 from tui.metrics.buckets import Buckets, ttft_buckets
+from tui.metrics.counters import Counters
 from tui.metrics.exposition import Exposition
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The warm starter: imports vLLM once, then forks a server per launch.
 
-Run by the keeper as ``python starter.py SOCKET MODULE MODEL`` with the interpreter and the whole environment of the engines
-it is to start. SOCKET lies in a directory that only the user can enter; JSON lines go both ways:
+Run by the keeper as ``python starter.py SOCKET MODULE MODEL`` with the interpreter and the whole environment of the
+engines it is to start. SOCKET lies in a directory that only the user can enter; JSON lines go both ways:
 
     -> {"do": "launch", "argv", "env", "cwd", "log"}
     <- {"ready": import seconds, "threads": n}       once, when everything is imported
