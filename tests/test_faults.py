@@ -72,6 +72,7 @@ def test_a_signal_while_a_replay_runs(vtune, number):
     assert len(told.runs[1].finished) >= before and told.runs[1].result["requests"]["ok"] >= 1
 
 
+@pytest.mark.matrix
 def test_a_signal_while_a_run_is_being_prepared(vtune):
     running = vtune("--set", "engine.env.STANDIN_BASE_MS=4000")
     running.until(lambda s: s.running)
@@ -145,6 +146,7 @@ def test_a_process_of_the_engine_is_killed(vtune, who):
     assert "killed" in running.stderr and "mend:" in running.stderr
 
 
+@pytest.mark.matrix
 def test_an_engine_that_is_stopped_and_hangs_is_ended_with_all_it_has(vtune):
     running = vtune()
     running.replaying()

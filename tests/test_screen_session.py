@@ -3,6 +3,8 @@
 import asyncio
 from typing import get_args
 
+import pytest
+
 from tui.app import VtuneApp
 from tui.engine import profile
 from tui.session.late import LateSession
@@ -22,6 +24,7 @@ async def until(pilot, wanted, seconds=30):
     return pilot.app._newest
 
 
+@pytest.mark.matrix
 async def test_toggling_to_and_fro_goes_by_parked_engines(standin_profile, tmp_path):
     wanted = profile.load(str(standin_profile))
     app = VtuneApp(LateSession(wanted, traffic_of(wanted), tmp_path / "session"))

@@ -40,11 +40,13 @@ def killed_with_its_keeper(made: set[tuple[int, int]], folder: Path, *modes: str
     assert owner.stdout
     told = json.loads(owner.stdout.readline())
     made |= identities(told["pids"])
+    keeper = identities([told["keeper"]])
     assert orphans.find() == [], "an engine with a living keeper is nobody's orphan"
     os.kill(told["keeper"], signal.SIGSTOP)  # so that it can't act before it is killed
     owner.kill()
     os.kill(told["keeper"], signal.SIGKILL)
     owner.wait()
+    assert not wait_gone(keeper, 10)
     return f"owned-{owner.pid}"
 
 

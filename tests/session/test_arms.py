@@ -61,6 +61,7 @@ async def test_the_way_back_is_a_parked_engine_with_an_empty_cache(make):
     assert again["engine"]["asked"]["max-num-seqs"] == "128"
 
 
+@pytest.mark.matrix
 async def test_no_more_engines_are_parked_than_the_profile_says(make):
     session = make("engine.park=1")
     await session.start()
@@ -130,6 +131,7 @@ async def test_a_touched_lever_starts_ahead_and_apply_finds_it_ready(make):
     assert not session.state.pending
 
 
+@pytest.mark.matrix
 async def test_undoing_or_touching_another_lever_ends_the_start_ahead(make):
     session = make("engine.head-start=on", "engine.env.STANDIN_START_S=30")
     session.profile = with_settings(session.profile, ["engine.env.STANDIN_START_S=0.1"])
@@ -142,6 +144,7 @@ async def test_undoing_or_touching_another_lever_ends_the_start_ahead(make):
     assert not members(session.state.engines[2].url)
 
 
+@pytest.mark.matrix
 async def test_nothing_starts_ahead_while_a_replay_runs(make, tmp_path):
     session = make("engine.head-start=on", "engine.env.STANDIN_STEP_MS=20")
     slow = write_recording(tmp_path / "slow.jsonl", requests=30, max_tokens=64)

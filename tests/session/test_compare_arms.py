@@ -66,6 +66,7 @@ def test_prefix_caching_is_faster_because_of_its_hits(compare, tmp_path, capsys)
     assert not left(tmp_path)
 
 
+@pytest.mark.matrix
 def test_a_lever_that_does_nothing_shows_no_difference(compare):
     """At 5 % one comparison in twenty may claim one; two in a row are one in four hundred."""
     for attempt in range(2):
@@ -78,6 +79,7 @@ def test_a_lever_that_does_nothing_shows_no_difference(compare):
     assert words_of(found)["ttft_s.p50", "all"] == "no difference seen"
 
 
+@pytest.mark.matrix
 def test_a_target_that_an_arm_misses_fails_the_gate(compare):
     code, found = compare("--vary", "max-num-seqs=64,65", "--set", "targets.ttft-p95=1us", "--limit", "20", "--gate")
     assert code == 4 and [arm["targets"][0]["met"] for arm in found["arms"]] == [False, False]
@@ -141,10 +143,11 @@ def test_what_can_not_be_compared_is_refused_before_anything_starts(standin_prof
     assert not (tmp_path / "xdg-state" / "sessions").exists()
 
 
+@pytest.mark.matrix
 def test_an_interpreter_is_an_arm(compare, standin_profile, tmp_path):
     """Two installs of vLLM: here the same stand-in behind two paths."""
     other = tmp_path / "other-python"
-    other.write_text(f'#!/bin/sh\nSTANDIN_VERSION=0.33.1 STANDIN_BASE_MS=60 exec "{INTERPRETER}" "$@"\n')
+    other.write_text(f'#!/bin/sh\nSTANDIN_VERSION=0.33.1 STANDIN_BASE_MS=150 exec "{INTERPRETER}" "$@"\n')
     other.chmod(0o755)
     arms = ("--vary", f"engine.python={INTERPRETER},{other}", "--limit", "20")
     code, found = compare(*arms, "--report", str(tmp_path / "r.md"))
@@ -177,6 +180,7 @@ async def test_serving_an_arm_ends_the_one_before(standin_profile, tmp_path):
         await session.close()
 
 
+@pytest.mark.matrix
 async def test_a_row_of_the_dashboard_says_whether_chance_is_ruled_out(standin_profile, tmp_path):
     from tui.engine import profile as profiles
     from tui.engine.profile_set import with_settings

@@ -171,6 +171,7 @@ def test_what_is_there_is_found_with_32_requests_and_two_replays():
     assert len(false) <= 6
 
 
+@pytest.mark.matrix
 def test_more_rounds_find_what_hides_in_noise():
     """1.3 times under noise in which one round sees little: three rounds find it."""
     noise = Noise(request=0.1, drift=0.04)

@@ -48,7 +48,7 @@ async def test_an_idle_gap_is_shown_until_its_end_and_counted(make, tmp_path):  
     tick = session.state.runs[1].tick
     assert run.idle_until == pytest.approx(session.state.runs[1].ticked_at + 3.0 - tick.at_s, abs=0.01)
     result = await session.finished()
-    assert 1.5 < result["in_flight"]["idle_s"] < 3.0
+    assert 1.5 < result["in_flight"]["idle_s"] < 3.5  # the next one may be sent late
 
 
 async def test_a_loop_is_one_run_with_a_caveat(make):  # noqa: F811
