@@ -63,6 +63,7 @@ CASES = [
     ("speculation-async", "moved", {"speculative": "ngram:4:2-4"}, L4, "async scheduling off with ngram"),
     ("speculation-async", "moved", {"speculative": "suffix"}, L4, "async scheduling off with suffix"),
     ("speculation-async", "refused", {"speculative": "ngram:4:2-4", "async-scheduling": "on"}, L4, "not with"),
+    ("speculation-async", "refused", {"speculative": "ngram:4:2-4", "async-scheduling": "on"}, CPU, "not with"),
     ("async-on-cpu", "overridden", {"async-scheduling": "on"}, CPU, "never used on CPU"),
     ("block-on-cpu", "refused", {"block-size": "16"}, CPU, "multiple of 32"),
     ("block-backend", "caution", {"block-size": "64"}, L4, "switches the backend"),

@@ -99,8 +99,14 @@ async def test_a_lever_runs_as_asked(name, words, real_launch, warm, tmp_path):
 
 @pytest.mark.matrix
 async def test_what_a_cpu_overrides_is_seen_after_the_start(real_launch, warm, tmp_path):
-    """Told before (the rule async-on-cpu) and after, with speculation too, where a GPU would refuse to start."""
-    launch = launch_of(real_launch, "async-scheduling=on", "speculative=ngram")
+    """Told before (the rule async-on-cpu) and after."""
+    launch = launch_of(real_launch, "async-scheduling=on")
     assert any("never used on CPU" in words for words in launch.warnings)
     told = await ran(launch, warm, tmp_path / "engine.log")
     assert told.mismatches == ("async-scheduling: asked on, the engine runs off",)
+
+
+async def test_what_vllm_refuses_is_refused_before_the_start(real_launch):
+    """0.32 refuses it on a CPU too, where it would not be used: seen in a start."""
+    with pytest.raises(VtuneError, match="async-scheduling=on: not with speculative=ngram"):
+        launch_of(real_launch, "async-scheduling=on", "speculative=ngram")

@@ -126,10 +126,15 @@ def _budget_unused(around: Surroundings) -> Finding | None:
 
 
 def _speculation_async(around: Surroundings) -> Finding | None:
-    """Not of 0.33 on, where only the older model runner has the restriction, which GPUs no longer use."""
+    """Not of GPUs from 0.33 on, where only the older model runner has the restriction, which they no longer use.
+
+    A CPU never schedules asynchronously, so `auto` moves nothing there; `on` is refused before that is looked at.
+    """
     method = Speculation.read(around.values.get("speculative", "off")).method
     asked = around.values.get("async-scheduling", "auto")
-    if method is None or method in ASYNC_DRAFTS or asked == "off" or not around.gpu or around.since((0, 33)):
+    if method is None or method in ASYNC_DRAFTS or asked == "off":
+        return None
+    if not (around.gpu and not around.since((0, 33)) or around.cpu and asked == "on"):
         return None
     if asked == "on":
         return Finding(
