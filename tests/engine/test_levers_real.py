@@ -33,10 +33,10 @@ MATRIX = {
     "data-parallel": ["1"],
 }
 NOT_HERE = {"kv-offload": "CUDA, ROCm and XPU only"}
-SAMPLE = [  # in `make test`: all of one start at once, then what only speculation shows
+SAMPLE = [  # all of one start at once (in `make test` too), then what only speculation shows
     ("prefix-caching=off", "chunked-prefill=512/256", "max-num-seqs=16", "scheduling-policy=priority", "kv-dtype=fp8",
      "block-size=64"),
-    ("speculative=ngram:4:2-4", "prefix-hash=sha256_cbor"),
+    pytest.param(("speculative=ngram:4:2-4", "prefix-hash=sha256_cbor"), marks=pytest.mark.matrix),
 ]  # fmt: skip
 
 

@@ -31,6 +31,7 @@ def leftovers() -> set[Path]:
     return {*Path("/dev/shm").glob("psm_*"), *Path("/tmp").glob("vllm_dist_*")}
 
 
+@pytest.mark.matrix
 async def test_a_start_shows_its_phases_and_a_stop_leaves_nothing(
     real_launch: Callable[..., Launch], tmp_path: Path
 ) -> None:
@@ -49,6 +50,7 @@ async def test_a_start_shows_its_phases_and_a_stop_leaves_nothing(
     assert leftovers() <= before
 
 
+@pytest.mark.matrix
 def test_nothing_outlives_a_killed_owner(real_launch: Callable[..., Launch], tmp_path: Path) -> None:
     owner = subprocess.Popen(
         [sys.executable, str(HERE / "engine_owner.py"), str(tmp_path)],
@@ -69,6 +71,7 @@ def test_nothing_outlives_a_killed_owner(real_launch: Callable[..., Launch], tmp
     assert health.port_is_free(launch.host, launch.port)
 
 
+@pytest.mark.matrix
 async def test_a_real_failing_start_is_told_by_its_root_cause(
     real_launch: Callable[..., Launch], tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ async def facts(engine: Engine) -> dict[str, Any]:
     }
 
 
+@pytest.mark.matrix
 async def test_a_warm_engine_equals_a_plain_one(
     real_launch: Callable[..., Launch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ async def ask(client, model, messages, **more):
     return "".join([chunk.choices[0].delta.content or "" async for chunk in answer if chunk.choices])
 
 
+@pytest.mark.matrix
 async def test_openais_client_recorded_and_replayed_gives_the_same_tokens(launch, tmp_path):
     out = tmp_path / "made.jsonl"
     keeper = await Keeper.open()

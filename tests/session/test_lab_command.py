@@ -26,6 +26,7 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("VTUNE_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.matrix
 def test_the_prefix_lab_from_the_door_to_its_folder(standin_profile, tmp_path, capsys):
     out, session = tmp_path / "benchmarks" / "cpu" / "prefix", tmp_path / "s"
     words = ["lab", "prefix", "--profile", str(standin_profile), "--scale", "0.2", "--no-check", "--session",
