@@ -106,5 +106,6 @@ def check_folder(folder):
     text = (folder / "report.md").read_text()
     for word in ("prefix-caching off", "--no-enable-prefix-caching", "vtune replay rag-handbook", "cold", "warm"):
         assert word in text, word
-    again = report.render(folder).splitlines()
-    assert not list(difflib.unified_diff(text.splitlines(), again, lineterm="", n=0))
+    again = report.documents([folder])
+    assert not list(difflib.unified_diff(text.splitlines(), again["report.md"].splitlines(), lineterm="", n=0))
+    assert len(again) == 3 and all((folder / name).read_text() == written for name, written in again.items())
