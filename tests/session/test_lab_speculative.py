@@ -16,10 +16,17 @@ def answers(by: float, tpot: dict[str, float], accepted: dict[str, int]) -> list
     def one(group: str, n: int) -> object:
         got = accepted.get(group)
         steps = None if got is None else 36 - got
-        spec = {} if steps is None else {"drafts": steps, "draft_tokens": 3 * steps, "accepted_tokens": got}
+        spec = {} if steps is None else {"drafts": steps, "draft_tokens": 3 * steps, "accepted_tokens": got,
+                                         "acceptance_histogram": histogram(steps, got)}  # fmt: skip
         return answer(f"{group} {n}", 0.3, by * tpot[group] * (1 + 0.002 * n), 37, group=group, **spec)
 
     return [one(group, n) for group in GROUPS for n in range(6)]
+
+
+def histogram(steps: int, accepted: int) -> tuple[int, ...]:
+    """As many steps that accept two as make up `accepted`, and one of one where it is odd."""
+    two, one = divmod(accepted, 2)
+    return (steps - two - one, one, two, 0)
 
 
 def replays(of_arm: dict[str, tuple[dict, dict]], warnings: dict[str, list[str]] | None = None) -> list:
@@ -78,6 +85,14 @@ def test_break_even_by_hand():
     assert row["acceptance"] == pytest.approx(22 / (3 * 14))
     assert row["break_even"] == pytest.approx(0.014 / 0.034 * 36 / 14, rel=0.02)
     assert row["total_off_s"] == pytest.approx(6 * (0.3 + 36 * 0.034), rel=0.02)
+
+
+def test_acceptance_per_position_is_told_for_each_group():
+    """22 of 14 steps: eleven accept two. 1 of 35: one accepts one."""
+    told = lab({OFF: PLAIN, NGRAM: GOOD})
+    assert group(told, 0, "extract t=0")["per_position"] == pytest.approx([11 / 14, 11 / 14, 0])
+    assert group(told, 0, "write t=1")["per_position"] == pytest.approx([1 / 35, 0, 0])
+    assert group(told, 0, "all")["per_position"] == pytest.approx([12 / 49, 11 / 49, 0])
 
 
 @pytest.mark.parametrize(

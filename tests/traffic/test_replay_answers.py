@@ -26,6 +26,8 @@ async def test_a_sound_answer_has_its_times_tokens_and_engine_numbers(tmp_path):
     assert a.tpot_s == pytest.approx(a.decode_s / 23)
     assert a.server_prefill_s > 0 and a.server_decode_s > 0 and a.server_queue_s >= 0
     assert 0 < a.accepted_tokens <= a.draft_tokens == 4 * a.drafts
+    assert sum(a.acceptance_histogram) == a.drafts
+    assert sum(j * steps for j, steps in enumerate(a.acceptance_histogram)) == a.accepted_tokens
     assert a.text and len(a.text_sha256) == 64
 
 

@@ -65,6 +65,7 @@ class Outcome:
     drafts: int | None = None  # steps that verified a proposal
     draft_tokens: int | None = None
     accepted_tokens: int | None = None
+    acceptance_histogram: tuple[int, ...] = ()  # at j: steps of `drafts` that accepted j draft tokens
 
     @property
     def reuse(self) -> Reuse:
@@ -86,7 +87,8 @@ class Outcome:
         """Rebuild from a line; keys of newer versions are ignored."""
         known = {f.name for f in fields(cls)}
         values = {k: v for k, v in row.items() if k in known}
-        values["itl_s"] = tuple(values.get("itl_s") or ())
+        for name in ("itl_s", "acceptance_histogram"):
+            values[name] = tuple(values.get(name) or ())
         return cls(**values)
 
 

@@ -1,6 +1,7 @@
 """What the speculative experiment found: where guessed tokens pay, and where to turn guessing off."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from statistics import fmean, median
 from typing import Any
 
@@ -64,6 +65,7 @@ def _row(
         "n": told.get("n", 0),
         "acceptance": _acceptance(ours),
         "accepted_length": _length(ours),
+        "per_position": _accepted_at(ours),
         "tpot_s": _median(o.tpot_s for o in ours),
         "tpot_off_s": _median(o.tpot_s for o in theirs),
         "ratio": told.get("ratio"),
@@ -92,6 +94,13 @@ def _length(outcomes: Sequence[Outcome]) -> float | None:
             if o.output_tokens and o.output_tokens > 1 and o.drafts is not None]  # fmt: skip
     steps = sum(tokens - accepted for tokens, accepted in made)
     return sum(tokens for tokens, _ in made) / steps if steps > 0 else None
+
+
+def _accepted_at(outcomes: Sequence[Outcome]) -> list[float]:
+    """Share of the drafts accepted at least up to each position; empty where the engine told no histogram."""
+    told = [o.acceptance_histogram for o in outcomes if sum(o.acceptance_histogram)]
+    steps = [sum(at) for at in zip_longest(*told, fillvalue=0)]
+    return [sum(steps[position:]) / sum(steps) for position in range(1, len(steps))]
 
 
 def _step_cost(ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> float | None:

@@ -1,6 +1,6 @@
 """What an experiment found: its sentences, and the table that belongs to it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tui.session.report.figures import NONE, UNKNOWN, count, number, ratio, seconds, share
@@ -75,20 +75,24 @@ def _budget(row: Mapping[str, Any], lab: Mapping[str, Any]) -> list[str]:
 
 
 def _speculative(lab: Mapping[str, Any]) -> list[str]:
-    head = ["requests", "acceptance", "tokens a step", "break-even", "TPOT without", "TPOT", "ratio", "verdict",
+    head = ["requests", "acceptance", "per position", "tokens a step", "break-even", "TPOT without", "TPOT", "ratio", "verdict",
             "total without", "total", "advice"]  # fmt: skip
     parts = []
     for arm in lab["table"]:
         parts += [f"### {escaped(arm['arm'])}", table(head, [_group(row) for row in arm["table"]], 1)]
-        places = ", ".join(share(at) for at in arm["per_position"])
-        parts.append(f"Accepted per position: {places or UNKNOWN}.")
+        parts.append(f"Accepted per position, by the engine's counters: {_positions(arm['per_position'])}.")
     return parts
+
+
+def _positions(shares: Sequence[float] | None) -> str:
+    return ", ".join(share(at) for at in shares or ()) or UNKNOWN
 
 
 def _group(row: Mapping[str, Any]) -> list[str]:
     return [
         escaped(row["group"]),
         share(row["acceptance"]),
+        _positions(row.get("per_position")),
         number(row["accepted_length"], 2),
         number(row["break_even"], 2),
         seconds(row["tpot_off_s"]),

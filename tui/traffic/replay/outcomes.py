@@ -174,6 +174,11 @@ def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
+def _counts(value: object) -> tuple[int, ...]:
+    counts = [_count(each) for each in value] if isinstance(value, list) else []
+    return () if None in counts else tuple(counts)  # type: ignore[arg-type]
+
+
 def _usage(usage: dict[str, Any]) -> dict[str, Any]:
     details = usage.get("prompt_tokens_details")
     return {
@@ -199,4 +204,5 @@ def _engine(metrics: dict[str, Any]) -> dict[str, Any]:
         "drafts": _count(spec.get("num_spec_steps")),
         "draft_tokens": _count(spec.get("num_draft_tokens")),
         "accepted_tokens": _count(spec.get("num_accepted_draft_tokens")),
+        "acceptance_histogram": _counts(spec.get("acceptance_histogram")),
     }
