@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from tui.engine import availability, combinations, device, levers, model, preload, vocabulary
+from tui.engine import availability, combinations, device, levers, model, precision, preload, vocabulary
 from tui.engine.argv import plain as plain_flags
 from tui.engine.flags import server_command
 from tui.engine.install import Install
@@ -72,6 +72,7 @@ def build(profile: Profile, install: Install, port: int) -> Launch:
 
 def surroundings(profile: Profile, install: Install) -> Surroundings:
     """What the levers of `profile` see on `install`, with every value in force."""
+    dtype = precision.chosen(profile, install)
     around = Surroundings(
         platform=install.platform,
         device=install.device,
@@ -80,13 +81,14 @@ def surroundings(profile: Profile, install: Install) -> Surroundings:
         version=install.version,
         env=MappingProxyType({**os.environ, **profile.engine.env}),
         place_model=model.given,
-        raw=MappingProxyType({**{flag: str(value) for flag, value in profile.engine.args.items()}, **profile.raw}),
+        raw=MappingProxyType({**({precision.DTYPE: dtype} if dtype else {}),
+                              **{flag: str(value) for flag, value in profile.engine.args.items()}, **profile.raw}),
         model=profile.engine.model,
         facts_of=model.facts,
         gpus=install.gpus if install.platform != "cpu" else None,
         packages=install.dists,
         flags=install.flags,
-    )
+    )  # fmt: skip
     settled = levers.resolve(profile.levers, around)
     apart = {name: words for name, words in levers.given_in(profile.engine.args).items() if name not in settled.values}
     return replace(settled, values={**settled.values, **apart}, apart=frozenset(apart))
@@ -111,7 +113,8 @@ def _server(profile: Profile, install: Install, port: int, name: str) -> list[st
 
 
 def _flags(profile: Profile, install: Install, around: Surroundings) -> list[str]:
-    written: list[str] = []
+    dtype = precision.chosen(profile, install)
+    written = [f"--{precision.DTYPE}", dtype] if dtype else []
     for flag, value in profile.engine.args.items():
         _known(install, flag, f"engine.args.{flag}")
         written += _written(flag, value)

@@ -1,9 +1,11 @@
 """Which accelerator this machine has, asked of the driver's own tool; vLLM and torch are not imported."""
 
 import os
+import platform
 import shutil
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 _MIB = 2**20
 
@@ -44,3 +46,15 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux
         return os.cpu_count() or 1
+
+
+def slow_at_16_bits(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether this is an x86 CPU without AVX-512; False where that can't be known."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return False
+    try:
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+    return bool(flags) and "avx512f" not in flags

@@ -10,7 +10,10 @@ from tui.engine.launch import Launch
 from tui.engine.lever import Surroundings
 from tui.engine.settings import Profile
 
-_BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1}
+_BYTES = {
+    "float16": 2, "half": 2, "bfloat16": 2, "float32": 4, "float": 4,
+    "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1,
+}  # fmt: skip
 # Attention of these kinds keeps something else than keys and values of every token.
 _OTHERWISE = ("kv_lora_rank", "layers_block_type", "attn_type_list", "ssm_cfg", "linear_num_key_heads")
 
@@ -18,6 +21,8 @@ _OTHERWISE = ("kv_lora_rank", "layers_block_type", "attn_type_list", "ssm_cfg", 
 def tokens(profile: Profile, around: Surroundings, block_size: int) -> int | None:
     """Whole blocks of the pool, in tokens; None where the pool has no fixed size or the model is not a plain one."""
     pool, dtype = around.values.get("kv-pool", "auto"), around.values.get("kv-dtype", "auto")
+    if dtype == "auto":
+        dtype = around.raw.get("dtype", dtype)  # of a draft too: vLLM gives it the model's
     each = token_bytes(profile.engine.model, dtype)
     if each is None or pool == "auto" or pool.endswith("%") or around.values.get("tensor-parallel", "1") != "1":
         return None
@@ -66,11 +71,13 @@ def of_launch(launch: Launch) -> dict[str, dict[str, int]]:
     if any(flags.get(flag, ("1",))[0] != "1" for flag in ("tensor-parallel-size", "pipeline-parallel-size")):
         return {}
     refs = {"target": argv.model(launch.argv), "draft": _draft(flags)}
+    computed = flags.get("dtype", ("auto",))[0]
     found = {
-        part: {dtype: each for dtype in ("auto", "fp8") if (each := token_bytes(ref, dtype)) is not None}
+        part: {dtype: each for dtype, kept in (("auto", computed), ("fp8", "fp8"))
+               if (each := token_bytes(ref, kept)) is not None}
         for part, ref in refs.items()
         if ref
-    }
+    }  # fmt: skip
     return found if all(found.values()) else {}
 
 

@@ -75,8 +75,8 @@ def _budget(row: Mapping[str, Any], lab: Mapping[str, Any]) -> list[str]:
 
 
 def _speculative(lab: Mapping[str, Any]) -> list[str]:
-    head = ["requests", "acceptance", "per position", "tokens a step", "break-even", "TPOT without", "TPOT", "ratio", "verdict",
-            "total without", "total", "advice"]  # fmt: skip
+    head = ["requests", "acceptance", "per position", "tokens a step", "break-even", "TPOT without", "TPOT", "ratio",
+            "verdict", "total without", "total", "advice"]  # fmt: skip
     parts = []
     for arm in lab["table"]:
         parts += [f"### {escaped(arm['arm'])}", table(head, [_group(row) for row in arm["table"]], 1)]
