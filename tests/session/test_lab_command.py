@@ -10,7 +10,7 @@ import pytest
 from made import left
 
 from tui.cli import _parser, main
-from tui.engine import install
+from tui.engine import device, install
 from tui.engine import profile as profiles
 from tui.engine.profile_set import with_settings
 from tui.errors import VtuneError
@@ -51,7 +51,7 @@ def test_the_prefix_lab_from_the_door_to_its_folder(standin_profile, tmp_path, c
     args = _parser(shlex.split(line)[1:]).parse_args(shlex.split(line)[1:])
     assert (args.study, args.scale, args.arms) == ("prefix", 0.2, None) and "prefix-caching=off" not in args.settings
     assert not left(tmp_path)
-    assert speed.of("standin", True).known  # the next estimate knows this engine
+    assert speed.of("standin", True, "warm").known  # the next estimate knows this engine
     assert main(words) == 2 and "not empty" in capsys.readouterr().err
     before = (session / "lab-prefix.jsonl").read_bytes()
     assert main([*words, "--force", "--scale", "0.5"]) == 2 and "holds a session" in capsys.readouterr().err
@@ -90,6 +90,17 @@ def on(monkeypatch):
     return told
 
 
+@pytest.fixture(autouse=True)
+def fast_cpu(monkeypatch):
+    """The machine's own CPU does not matter here."""
+    monkeypatch.setattr(device, "slow_at_16_bits", lambda: False)
+
+
+@pytest.fixture
+def slow_cpu(fast_cpu, monkeypatch):
+    monkeypatch.setattr(device, "slow_at_16_bits", lambda: True)
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_on_a_cpu_the_default_ends_within_ten_minutes(on, name):
     lab = prepare.prepare(name, on("cpu"))
@@ -111,12 +122,42 @@ def test_a_fast_engine_gets_the_whole_of_it(on):
 def test_what_a_lab_saw_here_is_what_the_next_one_reckons_with(on):
     profile = on("cpu")
     assumed = prepare.prepare("prefix", profile)
-    dist = {"p50": 4000}
-    speed.learn("demo", [{"ttft_s": {"all": {"p50": 0.1}}, "recording": {"prompt_tokens": dist},
-                          "tpot_s": {"p50": 0.01}}])  # fmt: skip
+    warmed = SimpleNamespace(
+        meta={"warm_up_s": [0.9, 0.05], "warm_up_tokens": 2000}, result={"tpot_s": {"p50": 0.01}}
+    )
+    speed.learn("demo", [warmed], alone=True)
     known = prepare.prepare("prefix", profile)
-    assert known.speed.prefill_tokens_per_s == 40_000 and known.estimate_s < assumed.estimate_s
+    assert (known.speed.prefill_tokens_per_s, known.speed.step_s) == (40_000, 0.01)
+    assert known.estimate_s < assumed.estimate_s
     assert not known.cut and "as measured here before" in " ".join(announced(known))
+
+
+def test_steps_that_several_requests_share_are_not_learned(on):
+    assumed = prepare.prepare("chunked", on("cpu")).speed
+    warmed = SimpleNamespace(meta={"warm_up_s": [1.0], "warm_up_tokens": 100}, result={"tpot_s": {"p50": 9.0}})
+    speed.learn("demo", [warmed], alone=False)
+    known = prepare.prepare("chunked", on("cpu")).speed
+    assert (known.prefill_tokens_per_s, known.step_s, known.known) == (100, assumed.step_s, True)
+
+
+def test_a_cpu_without_avx512_is_told_to_take_longer_and_is_cut_as_far_as_figures_allow(on, slow_cpu):
+    lab = prepare.prepare("chunked", on("cpu"))
+    assert lab.estimate_s > LONGEST_S and len(lab.study.requests(lab.scale)) == 24
+    assert any("cut as far as its figures allow" in line for line in announced(lab))
+
+
+def test_engines_of_a_lab_are_forked_on_a_cpu_and_plain_on_a_gpu(on):
+    assert prepare.prepare("prefix", on("cpu")).plan.start == "warm"
+    assert prepare.prepare("prefix", on("cuda")).plan.start == "plain"
+    assert prepare.prepare("prefix", on("cpu"), start="plain").plan.start == "plain"
+
+
+def test_the_output_check_is_reckoned_for_what_it_asks(on):
+    """One control of 4K tokens twice, and none scored: prompts are too long for full logits."""
+    lab = prepare.prepare("prefix", on("cpu"))
+    assert 4100 / 450 < lab.check_s < 4200 / 450 * 25 + 64 * 0.037
+    assert "more for the output check" in " ".join(announced(lab))
+    assert prepare.prepare("speculative", on("cpu")).check_s > 0
 
 
 def test_the_scale_is_the_users_where_one_is_given(on):

@@ -14,9 +14,8 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tui.commands import compare, options
-from tui.commands.replay import caught
-from tui.errors import Exit, VtuneError
+from tui.commands import comparing, options
+from tui.errors import VtuneError
 
 if TYPE_CHECKING:
     from tui.session.lab.prepare import Lab
@@ -32,6 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arms", metavar="A,B", help="other values of the lever, baseline first (not with prefix)")
     options.settings(parser)
     parser.add_argument("--rounds", type=int, default=1, metavar="N", help="mirrored rounds, two replays an arm each")
+    parser.add_argument("--start", choices=("plain", "warm"), help="how engines start: warm on a CPU, plain on a GPU")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the statistics")
     parser.add_argument("--no-check", action="store_true", help="don't ask whether the answers changed")
     parser.add_argument("--session", metavar="DIR", help="keep the session in this folder")
@@ -56,32 +56,12 @@ def _refuse_out(folder: Path, force: bool) -> None:
 
 
 async def _lab(args: argparse.Namespace) -> int:
-    from tui.commands.progress import Progress
     from tui.session.lab.conduct import conduct
     from tui.session.lab.summary import announced
 
     lab, session = _prepared(args)
-    progress = Progress()
-    progress.say(f"session {session.folder}")
-    for line in announced(lab):
-        progress.say(line)
-    session.subscribe(progress)
-    work = asyncio.create_task(conduct(session, lab, progress.say))
-    failure: VtuneError | None = None
-    with caught(work):
-        try:
-            await work
-        except (asyncio.CancelledError, VtuneError) as error:
-            failure = error if isinstance(error, VtuneError) else VtuneError("interrupted", "", Exit.INTERRUPTED)
-        finally:
-            progress.close()
-            await session.close()
-    found = _written(args, session)
-    if failure is not None:
-        if failure.code is Exit.INTERRUPTED:
-            return Exit.INTERRUPTED
-        raise failure
-    return compare.exit_code(found, gate=False)
+    failure = await comparing.carried_out(session, announced(lab), lambda say: conduct(session, lab, say))
+    return comparing.ended(failure, _written(args, session))
 
 
 def _prepared(args: argparse.Namespace) -> "tuple[Lab, Session]":
@@ -95,29 +75,21 @@ def _prepared(args: argparse.Namespace) -> "tuple[Lab, Session]":
     from tui.session.lab.prepare import prepare
 
     profile = with_settings(profiles.load(args.profile), args.settings)
-    lab = prepare(args.study, profile, args.scale, args.arms, args.rounds, args.seed)
+    lab = prepare(args.study, profile, args.scale, args.arms, args.rounds, args.seed, args.start)
     if args.no_check:
         lab = replace(lab, plan=replace(lab.plan, check=False))
     folder = Path(args.session) if args.session else new_folder()
     return lab, session_of(lab, paths.private_dir(folder))
 
 
-def _written(args: argparse.Namespace, session: "Session") -> dict[str, Any] | None:
-    """Computed from the session folder, as far as it goes; None when not a single replay ended."""
-    from tui.session import report
+def _written(args: argparse.Namespace, session: "Session") -> comparing.Result | None:
     from tui.session.lab.summary import lines
 
-    found = report.compared(session.folder)
-    if found is None:
-        return None
-    if args.json:
-        options.write_json(args.json, found)
-    if args.report:
-        options.write_report(args.report, [session.folder])
-    if args.out:
+    found = comparing.written(args, session)
+    if found is not None and args.out:
         _publish(Path(args.out), session.folder, found)
-    if "-" not in (args.json, args.report):
-        print("\n".join(lines(found)))
+    if found is not None:
+        comparing.told(args, lines(found))
     return found
 
 

@@ -110,7 +110,7 @@ class Runner:
             tokens = warmup.warm_up_length(_budget(applied.levers.get("chunked-prefill")), applied.max_model_len)
             try:
                 warm = await warmup.warm_up(self.client, launch.url, launch.model, tokens, seed=number)
-                facts |= {"start_state": warm.words, "warm_up_s": list(warm.seconds)}
+                facts |= {"start_state": warm.words, "warm_up_s": list(warm.seconds), "warm_up_tokens": tokens}
             except httpx.HTTPError as error:
                 facts["start_state"] = f"warm-up failed: {error or type(error).__name__}"
             facts |= await self._reset(number, launch.url)

@@ -32,10 +32,9 @@ async def conduct(session: Session, lab: Lab, say: Callable[[str], None]) -> Non
         await session.replay()
         await session.finished()
         _alive(session, control[0])
-    if lab.study.name == "prefix":  # its prompts are long enough to tell how fast a prefill is
-        base = lab.plan.arms[0].name
-        runs = [run.result for run in session.state.runs.values() if run.label == base and run.result]
-        speed.learn(session.profile.name, runs)
+    base = lab.plan.arms[0].name
+    runs = [run for run in session.state.runs.values() if run.label == base]
+    speed.learn(session.profile.name, runs, alone=lab.study.pace == "closed:1")
 
 
 def _alive(session: Session, label: str) -> None:

@@ -7,13 +7,11 @@ from typing import Any
 
 from tui.engine import install, levers
 from tui.engine.lever import Surroundings
-from tui.engine.lever_values import Chunking
 from tui.engine.profile_set import with_settings
 from tui.engine.settings import Profile
 from tui.errors import VtuneError
-from tui.session import warmup
-from tui.session.compare.plan import Plan, parse_vary
-from tui.session.lab import chunked, prefix, speculative
+from tui.session.compare.plan import Plan, Start, parse_vary
+from tui.session.lab import chunked, estimate, prefix, speculative
 from tui.session.lab import speed as speeds
 from tui.session.lab.speed import Speed
 from tui.session.lab.study import Study
@@ -35,6 +33,7 @@ class Lab:
     cut: bool
     speed: Speed
     estimate_s: float
+    check_s: float  # at most so much more, where the answers are checked
     asked: bool = False  # whether the scale was
     left_out: tuple[str, ...] = ()  # values that this profile can't have
 
@@ -62,33 +61,42 @@ class Lab:
 
 
 def prepare(
-    name: str, profile: Profile, scale: float | None = None, arms: str | None = None, rounds: int = 1, seed: int = 0
-) -> Lab:
-    """Raises VtuneError for a scale or arms that mean nothing, and (exit 3) where an arm has no vLLM."""
+    name: str, profile: Profile, scale: float | None = None, arms: str | None = None, rounds: int = 1, seed: int = 0,
+    start: Start | None = None,
+) -> Lab:  # fmt: skip
+    """Without a `start` engines are forked on a CPU, where most of a plain start is imports, and plain on a GPU.
+
+    Raises VtuneError for a scale or arms that mean nothing, and (exit 3) where an arm has no vLLM."""
     study = _for(STUDIES[name], profile)
     if scale is not None and not 0 < scale <= 100:
         raise VtuneError(f"--scale {scale:g}: not a scale", "1 is the full number of requests, 0.5 half of it")
     if arms and study.control is not None:
         raise VtuneError(f"--arms: {name} has two arms, off and on", "leave --arms out")
     found = install.find(profile.engine.python)
-    speed = speeds.of(profile.name, found.platform == "cpu")
+    start = start or ("warm" if found.platform == "cpu" else "plain")
+    speed = speeds.of(profile.name, found.platform == "cpu", start)
     possible = replace(study, arms=_possible(profile, study, study.arms), few=_possible(profile, study, study.few))
     default, fitting = _default(possible, rounds, speed)
     vary = f"{study.lever}={arms or ','.join(default)}"
     values = parse_vary(vary)[1]
     wanted = fitting if scale is None else scale
-    plan = Plan.of(profile, [vary], rounds, seed)
+    plan = Plan.of(profile, [vary], rounds, seed, start=start)
     cut = fitting < 1 or default != possible.arms
     wished = () if arms else study.few if default == possible.few else study.arms
     left_out = tuple(value for value in wished if value not in default)
-    return Lab(study, plan, wanted, cut, speed, estimate(study, values, wanted, rounds, speed), scale is not None,
-               left_out)  # fmt: skip
+    return Lab(
+        study, plan, wanted, cut, speed,
+        estimate_s=estimate.replays_s(study, values, wanted, rounds, speed),
+        check_s=estimate.check_s(study, values, wanted, speed),
+        asked=scale is not None,
+        left_out=left_out,
+    )  # fmt: skip
 
 
 def _default(study: Study, rounds: int, speed: Speed) -> tuple[tuple[str, ...], float]:
     """Arms and scale: the whole of it, fewer arms where it takes too long, and fewer requests where it still does."""
     for arms, scale in ((study.arms, 1.0), (study.few, 1.0)):
-        if estimate(study, arms, scale, rounds, speed) <= LONGEST_S:
+        if estimate.replays_s(study, arms, scale, rounds, speed) <= LONGEST_S:
             return arms, scale
     return study.few, study.cut
 
@@ -119,21 +127,6 @@ def _possible(profile: Profile, study: Study, values: Sequence[str]) -> tuple[st
         return True
 
     return tuple(value for value in values if taken(value))
-
-
-def estimate(study: Study, values: Sequence[str], scale: float, rounds: int, speed: Speed) -> float:
-    """Seconds for all replays, starts and warm-ups included."""
-    sent = study.requests(scale)
-    total = sum(2 * rounds * _replay_s(study, value, sent, speed) for value in values)
-    if study.control is not None:
-        total += _replay_s(study, study.control.value, study.control.requests(scale), speed)
-    return total
-
-
-def _replay_s(study: Study, value: str, sent: Sequence[Request], speed: Speed) -> float:
-    budget = Chunking.read(value).budget if study.lever == "chunked-prefill" else None
-    load = study.load(value, sent)
-    return speed.replay_s(load.prefill_tokens, load.decode_steps, warmup.warm_up_length(budget, None))
 
 
 def traffic(lab: Lab, requests: Sequence[Request], folder: Path, label: str | None = None) -> Traffic:

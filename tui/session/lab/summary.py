@@ -18,14 +18,16 @@ def announced(lab: Lab) -> list[str]:
     lines = [
         f"lab {study.name}: {', '.join(arm.name for arm in lab.plan.arms)}",
         f"scale {lab.scale:g}: {replays} replays of {len(sent)} requests{beside}, every one on an engine started anew",
-        f"about {minutes(lab.estimate_s)} in all (prefill {lab.speed.prefill_tokens_per_s:,.0f} tokens/s, start "
-        f"{lab.speed.start_s:.0f} s; {measured})"
-        f"{', without the output check' if lab.plan.check else ''}",
+        f"about {minutes(lab.estimate_s)} in all (prefill {lab.speed.prefill_tokens_per_s:,.0f} tokens/s, "
+        f"{lab.plan.start} start {lab.speed.start_s:.0f} s; {measured})"
+        f"{f'; at most {minutes(lab.check_s)} more for the output check' if lab.plan.check else ''}",
     ]
     if lab.left_out:
         lines.append(f"left out, for this profile can't have them: {', '.join(lab.left_out)}")
     if lab.cut and not lab.asked:
-        lines.append(f"cut to end within {minutes(LONGEST_S)} here: --scale 1 sends all requests, --arms names others")
+        fits = lab.estimate_s <= LONGEST_S
+        why = f"to end within {minutes(LONGEST_S)} here" if fits else "as far as its figures allow"
+        lines.append(f"cut {why}: --scale 1 sends all requests, --arms names others")
     return lines
 
 

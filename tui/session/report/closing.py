@@ -101,6 +101,8 @@ def _experimenting(run: RunMaterial, state: State, plan: dict) -> str:
     settings = {name: value for name, value in _set(state).items() if name != lever}
     words = ["vtune", "lab", str(lab["study"]), *_profile_words(state, settings)]
     words += [] if lab["control"] else ["--arms", values]
+    words += ["--start", plan["start"]]
+    words += [] if plan.get("check", True) else ["--no-check"]
     words += ["--scale", f"{lab['scale']:g}", "--rounds", str(plan["rounds"]), "--seed", str(plan["seed"])]
     return " ".join(shlex.quote(one_line(word)) for word in [*words, "--json", "comparison.json"])
 
