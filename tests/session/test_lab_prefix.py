@@ -33,6 +33,11 @@ def lab(*given, **more) -> dict:
     return found("prefix", "prefix-caching", ["off", "on"], *given, **more)["lab"]
 
 
+def test_a_few_hits_of_the_control_are_not_called_none():
+    told = lab(replays(warm=2.0, cold=14.0), control(hits=128))
+    assert told["control"]["holds"] and "no hits" not in told["headline"] and "hits (0.8%" in told["headline"]
+
+
 def test_it_says_how_much_lower_warm_is_that_cold_is_not_slower_and_that_the_control_has_no_hits():
     told = lab(replays(), control())
     assert told["warm"]["holds"] and 19 < told["warm"]["times_lower"] < 21

@@ -29,8 +29,15 @@ def _headline(parts: Mapping[str, Mapping[str, Any]]) -> str:
     )  # fmt: skip
     floor_words = {True: "the cold request is within the noise floor", None: "the cold request can't be judged",
                    False: "the cold request is outside the noise floor"}[cold["holds"]]  # fmt: skip
-    control_words = {True: "the control has no hits", False: "the control has hits", None: "there is no control"}
-    return f"{told[0].upper()}{told[1:]}, {floor_words}, {control_words[control['holds']]}."
+    return f"{told[0].upper()}{told[1:]}, {floor_words}, {_hit(control)}."
+
+
+def _hit(control: Mapping[str, Any]) -> str:
+    if control["holds"] is None:
+        return "there is no control"
+    if not control["hits"]:
+        return "the control has no hits"
+    return f"the control has hits ({control['hit_rate']:.1%}{', a template alone has as many' * control['holds']})"
 
 
 def _prompt(on: Sequence[Replayed]) -> dict[str, Any]:
