@@ -61,4 +61,4 @@ def _half_width(logs: Sequence[np.ndarray], peers: Sequence[np.ndarray], cold: i
     if not variance:
         return 0.0
     df = variance**2 / (parts[0] ** 2 / between_free + parts[1] ** 2 / free)
-    return chance.t_quantile(1 - LEVEL, max(1, math.floor(df))) * math.sqrt(variance)
+    return chance.t_quantile(1 - LEVEL, max(1, math.floor(df + 1e-9))) * math.sqrt(variance)
