@@ -7,7 +7,7 @@ import pytest
 from made import write_recording
 
 from tui.cli import main
-from tui.commands import compare as command
+from tui.commands import comparing
 
 LIMITS = {
     "ttft-p95": ("1us", "60s"), "tpot-p95": ("1us", "60s"), "error-rate": ("1%", "50%"), "goodput": ("99%", "50%"),
@@ -53,5 +53,5 @@ def test_one_missed_target_of_one_arm_is_enough(name, met, gate, code, capsys):
     """An unknown one is not missed, and is told."""
     both = (("A", True), ("B", met))
     arms = [{"name": arm, "runs": [], "targets": [{"name": name, "met": found}]} for arm, found in both]
-    assert command.exit_code({"arms": arms}, gate) == code
+    assert comparing.exit_code({"arms": arms}, gate) == code
     assert (f"{name} of B" in capsys.readouterr().err) is (met is None)

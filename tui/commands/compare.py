@@ -6,13 +6,11 @@ anew, with the same requests. The result is one JSON object of schema vtune.comp
 
 import argparse
 import asyncio
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tui.commands import options
-from tui.commands.replay import caught
-from tui.errors import Exit, VtuneError
+from tui.commands import comparing, options
+from tui.errors import VtuneError
 
 if TYPE_CHECKING:
     from tui.session.compare.plan import Plan
@@ -52,31 +50,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _compare(args: argparse.Namespace) -> int:
-    from tui.commands.progress import Progress
     from tui.session.compare.conduct import conduct
 
     plan, traffic, session = _planned(args)
-    progress = Progress()
-    progress.say(f"session {session.folder}")
-    for line in _announced(plan, traffic):
-        progress.say(line)
-    session.subscribe(progress)
-    work = asyncio.create_task(conduct(session, plan, progress.say))
-    failure: VtuneError | None = None
-    with caught(work):
-        try:
-            await work
-        except (asyncio.CancelledError, VtuneError) as error:
-            failure = error if isinstance(error, VtuneError) else VtuneError("interrupted", "", Exit.INTERRUPTED)
-        finally:
-            progress.close()
-            await session.close()
-    found = _written(args, session)
-    if failure is not None:
-        if failure.code is Exit.INTERRUPTED:
-            return Exit.INTERRUPTED
-        raise failure
-    return exit_code(found, args.gate)
+    failure = await comparing.carried_out(session, _announced(plan, traffic), lambda say: conduct(session, plan, say))
+    return comparing.ended(failure, _written(args, session), args.gate)
 
 
 def _planned(args: argparse.Namespace) -> "tuple[Plan, Traffic, Session]":
@@ -129,35 +107,10 @@ def _announced(plan: "Plan", traffic: "Traffic") -> list[str]:
     return lines
 
 
-def _written(args: argparse.Namespace, session: "Session") -> dict[str, Any] | None:
-    """Computed from the session folder, as far as it goes; None when not a single replay ended."""
-    from tui.session import report
+def _written(args: argparse.Namespace, session: "Session") -> comparing.Result | None:
     from tui.session.compare.summary import lines
 
-    found = report.compared(session.folder)
-    if found is None:
-        return None
-    if args.json:
-        options.write_json(args.json, found)
-    if args.report:
-        options.write_report(args.report, [session.folder])
-    if "-" not in (args.json, args.report):
-        print("\n".join(lines(found)))
+    found = comparing.written(args, session)
+    if found is not None:
+        comparing.told(args, lines(found))
     return found
-
-
-def exit_code(found: dict[str, Any] | None, gate: bool) -> int:
-    arms = found["arms"] if found else []
-    silent = [a["name"] for a in arms if any(r["requests"]["sent"] and not r["requests"]["ok"] for r in a["runs"])]
-    missed = [a["name"] for a in arms if any(target["met"] is False for target in a["targets"])]
-    if silent:
-        what, where = f"every request of a replay failed: {', '.join(silent)}", "requests.errors"
-    elif gate and missed:
-        what, where = f"a target was missed: {', '.join(missed)}", "targets"
-    else:
-        unknown = [f"{t['name']} of {a['name']}" for a in arms for t in a["targets"] if gate and t["met"] is None]
-        if unknown:
-            print(f"vtune: a target could not be judged, so it gates nothing: {', '.join(unknown)}", file=sys.stderr)
-        return Exit.DONE
-    print(f"vtune: {what}\n  mend: see {where} in the result", file=sys.stderr)
-    return Exit.MISSED
