@@ -1,27 +1,17 @@
 """The parent's side of a replay: starts the child, reads its ticks, tells it to stop."""
 
 import asyncio
-import contextlib
 import json
-import sys
-import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from tui.errors import Exit, VtuneError
+from tui.traffic.child import Child
 from tui.traffic.replay.runfile import read_end, read_outcomes
 from tui.traffic.replay.spec import ReplaySpec
 from tui.traffic.tick import Tick
-
-# The child runs this very vtune, from wherever it was imported, without a path of its own in front of the library's.
-_CHILD = """
-import sys
-sys.path[:0] = [root for root in sys.argv[1:] if root not in sys.path]
-from tui.traffic.replay.child import main
-sys.exit(main())
-"""
 
 _TOLD = ("kind", "total", "ok", "failed", "cancelled", "duration_s", "fidelity")  # of the run file's end line
 
@@ -54,10 +44,9 @@ class ReplayEnd:
 class Replay:
     """A replay in a process of its own. Make it with `start`."""
 
-    def __init__(self, spec: ReplaySpec, process: asyncio.subprocess.Process, stderr: Any) -> None:
+    def __init__(self, spec: ReplaySpec, child: Child) -> None:
         self.spec = spec
-        self._process = process
-        self._stderr = stderr
+        self._child = child
         self._started: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._ticks: list[bytes] = []  # as they came; parsed for who wants them, for that costs the sender's processor
         self._news = asyncio.Event()  # a tick came, or no more will
@@ -67,14 +56,7 @@ class Replay:
     @classmethod
     async def start(cls, spec: ReplaySpec) -> "Replay":
         """Start the child and wait until it has accepted the spec; raises VtuneError when it refuses."""
-        stderr = tempfile.TemporaryFile()  # noqa: SIM115 - read when the child dies
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-c", _CHILD, str(Path(__file__).resolve().parents[3]),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=stderr,
-            start_new_session=True,
-        )  # fmt: skip
-        replay = cls(spec, process, stderr)
-        await replay._tell(json.dumps(spec.to_json()))
+        replay = cls(spec, await Child.start("tui.traffic.replay.child", spec.to_json()))
         try:
             message = await asyncio.shield(replay._started)
         except BaseException:
@@ -87,7 +69,7 @@ class Replay:
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._child.process.pid
 
     async def ticks(self) -> AsyncIterator[Tick]:
         """Ticks until the end. A slow consumer gets fewer, merged: nothing in `finished` is lost or told twice."""
@@ -102,55 +84,38 @@ class Replay:
 
     async def pause(self) -> None:
         """Send nothing more for now; what was sent goes on, and the schedule waits."""
-        await self._tell("pause")
+        await self._child.tell("pause")
 
     async def resume(self) -> None:
         """Go on where `pause` stopped; what was not due then is later by the length of the pause."""
-        await self._tell("resume")
+        await self._child.tell("resume")
 
     async def drain(self) -> None:
         """Send nothing new, let what runs finish."""
-        await self._tell("drain")
+        await self._child.tell("drain")
 
     async def cancel(self) -> None:
         """End all requests now."""
-        await self._tell("cancel")
+        await self._child.tell("cancel")
 
     async def wait(self) -> ReplayEnd:
         """Wait for the child's exit; the run's file is complete then."""
         await asyncio.shield(self._reader)
-        code = await self._process.wait()
+        code = await self._child.process.wait()
         return self._end(code)
 
     async def _stop(self) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        try:
-            async with asyncio.timeout(5):
-                await self._process.wait()
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
+        await self._child.end()
         await asyncio.wait([self._reader])
 
-    async def _tell(self, line: str) -> None:
-        stdin = self._process.stdin
-        if stdin is None or stdin.is_closing():
-            return
-        with contextlib.suppress(ConnectionError):  # it has ended: `wait` says how
-            stdin.write(line.encode() + b"\n")
-            await stdin.drain()
-
     async def _read(self) -> None:
-        stdout, rest = self._process.stdout, b""
-        assert stdout is not None
-        while data := await stdout.read(1 << 18):
+        rest = b""
+        while data := await self._child.stdout.read(1 << 18):
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 self._take(line)
         if not self._started.done():
-            words = _tail(self._stderr) or "its process ended at once"
+            words = self._child.last_words() or "its process ended at once"
             self._started.set_exception(VtuneError(f"the replay did not start: {words}", "run with --debug", Exit.BUG))
             self._started.exception()  # retrieved: nobody may be waiting
         self._silent = True
@@ -168,13 +133,7 @@ class Replay:
         end = read_end(path)
         if end is not None and code == 0:
             return ReplayEnd(**{name: end[name] for name in _TOLD})
-        words = _tail(self._stderr) or (f"signal {-code}" if code < 0 else f"exit code {code}")
+        words = self._child.last_words() or (f"signal {-code}" if code < 0 else f"exit code {code}")
         header, outcomes, _ = read_outcomes(path)
         ok, failed, cancelled = (sum(o.status == s for o in outcomes) for s in ("ok", "failed", "cancelled"))
         return ReplayEnd("died", int(header.get("total", len(outcomes))), ok, failed, cancelled, error=words)
-
-
-def _tail(file: Any) -> str:
-    file.seek(0)
-    lines = file.read().decode("utf-8", "replace").strip().splitlines()
-    return "".join(c if c.isprintable() else "?" for c in lines[-1])[:300] if lines else ""
