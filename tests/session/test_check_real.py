@@ -30,10 +30,13 @@ def demo():
 
 @pytest.fixture
 def recording(tmp_path) -> Path:
-    """Four greedy requests that copy from a passage of more than a block, four that write at temperature 1."""
+    """Four greedy requests that copy from a passage of more than a block, eight that write at temperature 1.
+
+    Eight are as few as can tell a shift from chance where each arm gives a request one answer.
+    """
     head = {"schema": "vtune.recording/1", "name": "both", "captured_at": "2026-01-01", "source": "a test"}
     rows: list[dict] = [head]
-    subjects = ("a storm", "an old dog", "the first train", "a kettle")
+    subjects = ("a storm", "an old dog", "the first train", "a kettle", "a lost key", "two brothers", "winter", "a map")
     asked = [(f"{8 * PASSAGE} Repeat rule {n}: the keys lie with", 0, 24) for n in range(4)]
     asked += [(f"Write a short story about {subject}.", 1, 32) for subject in subjects]
     for n, (text, temperature, most) in enumerate(asked):
@@ -65,7 +68,7 @@ def test_what_the_check_says(tmp_path, recording, vary, words):
     print(told, (tmp_path / "c.md").read_text().split("### Output check")[1].split("\n## ")[0])
     assert arm["word"] in words and not found["caveats"], told
     assert found["same_arm"] == {"n": 4, "equal": 4} and arm["greedy"]["n"] == 4
-    assert arm["likelihood"]["requests"] >= 4
+    assert arm["likelihood"]["requests"] == 8
     if "changed" in words:
         assert arm["likelihood"]["word"] == "drop" and arm["likelihood"]["shift"] < -2
         assert not arm["greedy"]["changed"]  # greedy text is the baseline's, or parts at a tie
