@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import made_session
+import pytest
 from markdown_it import MarkdownIt
 
 from tui.session import report
 from tui.session.compare.summary import lines
+from tui.session.report import comparison
 
 EVIL = "</td> | `x` <img src=x> [l](http://x) \x1b[31m ends"
 GREEDY = [f"r{i:02}" for i in range(0, made_session.N, 2)]
@@ -56,6 +59,16 @@ def test_a_changed_answer_is_shown_and_marks_every_gain_of_its_arm(tmp_path):
     assert "**changed**" in section(text) and "changed at token 6, 3.50 nats apart" in section(text)
     assert "baseline  the same answer to r00, in every replay" in section(text)
     assert "but its answers changed" in text.split("## Comparison")[0]
+
+
+@pytest.mark.parametrize("word", ["no difference seen", "too few", "faster"])
+def test_the_summary_tells_of_changed_answers_whatever_the_times_say(word):
+    row = {"arm": "b" if word == "faster" else "c", "word": word, "ratio": 0.5, "ci": [0.4, 0.6], "split": "all",
+           "metric": "ttft_s.p50"}  # fmt: skip
+    arms = [{"name": name, "runs": []} for name in "abc"]
+    found = {"arms": arms, "baseline": "a", "verdicts": [row],
+             "output_check": {"arms": [{"arm": "b", "word": "equal"}, {"arm": "c", "word": "changed"}]}}  # fmt: skip
+    assert comparison.sentence(SimpleNamespace(comparison=found)).endswith("; the answers of `c` changed.")
 
 
 def test_answers_are_data_in_the_report(tmp_path):

@@ -1,7 +1,7 @@
 """Arms against the baseline: how they were compared, what the verdicts are, why, and what it costs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tui.session.compare.summary import SHOWN
@@ -34,20 +34,27 @@ def sentence(material: Material) -> str:
     found = material.comparison
     assert found is not None
     claims = [row for row in found["verdicts"] if row["word"] in _CLAIMS]
+    changed = [r["arm"] for r in (found["output_check"] or {}).get("arms", ()) if r["word"] == "changed"]
     if not claims:
+        also = _changed(found, changed)
         few = sum(row["word"] == "too few" for row in found["verdicts"])
         if few == len(found["verdicts"]):
-            return f"Too little was measured to tell any arm from {code(found['baseline'])}."
+            return f"Too little was measured to tell any arm from {code(found['baseline'])}{also}."
         judged = f"{len(found['verdicts']) - few} verdicts see no difference, {few} have too few"
-        return f"No arm is told apart from {code(found['baseline'])}: {judged}."
+        return f"No arm is told apart from {code(found['baseline'])} by its times: {judged}{also}."
     row = max(claims, key=lambda r: abs(math.log(r["ratio"])))
-    changed = {r["arm"] for r in (found["output_check"] or {}).get("arms", ()) if r["word"] == "changed"}
     but = ", but its answers changed" if row["arm"] in changed else ""
+    also = _changed(found, [arm for arm in changed if arm != row["arm"]])
     return (
         f"{_called(found, row['arm'])} is {row['word']} than {_called(found, found['baseline'])} "
         f"in {SHOWN[row['metric']]} of {_split(row['split'])}: {_ratio(row)} times the baseline's{but}; "
-        f"{len(claims)} of {len(found['verdicts'])} verdicts claim a difference."
+        f"{len(claims)} of {len(found['verdicts'])} verdicts claim a difference{also}."
     )
+
+
+def _changed(found: Mapping[str, Any], arms: Sequence[str]) -> str:
+    """What no verdict on times says."""
+    return f"; the answers of {' and '.join(_called(found, arm) for arm in arms)} changed" if arms else ""
 
 
 def _version(found: Mapping[str, Any], name: str) -> str:
