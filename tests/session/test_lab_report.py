@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from tui.cli import _parser
 from tui.session import report
-from tui.session.report import lab
+from tui.session.report import closing, lab
 
 LAB = {"e": "lab", "study": "prefix", "scale": 0.4, "asked": False, "cut": True,
        "notes": "One prefix <b>|`x`.", "estimate_s": 430, "requests": 24,
@@ -86,3 +86,11 @@ def test_what_is_unknown_is_a_word():
 
 def test_a_comparison_that_is_no_lab_has_no_such_section(tmp_path):
     assert "## Lab" not in report.render(made_session.comparing(tmp_path / "s"))
+
+
+def test_a_warning_told_by_arm_is_not_told_again_by_engine():
+    engine = SimpleNamespace(number=1, warnings=["slow without OpenMP", "another"])
+    material = SimpleNamespace(
+        state=SimpleNamespace(engines={1: engine}), comparison={"caveats": ["vLLM warns on ngram: slow without OpenMP"]}
+    )
+    assert [words.split("vLLM warns: ")[1] for words in closing._warned(material)] == ["another"]

@@ -52,11 +52,13 @@ def _of_the_session(material: Material) -> list[str]:
 
 
 def _warned(material: Material) -> list[str]:
-    """What vLLM itself warned of, with the engines that it did for."""
+    """What vLLM itself warned of, with the engines that it did for; a comparison may have told it by arm already."""
+    told = material.comparison["caveats"] if material.comparison is not None else ()
     engines: dict[str, list[EngineRecord]] = {}
     for _, engine in sorted(material.state.engines.items()):
         for words in engine.warnings:
-            engines.setdefault(words, []).append(engine)
+            if not any(caveat.endswith(f": {words}") for caveat in told):
+                engines.setdefault(words, []).append(engine)
     return [f"{named(found)}: vLLM warns: {escaped(words)}" for words, found in engines.items()]
 
 
