@@ -105,7 +105,8 @@ def _device(found: Install) -> Check:
         if gpus := device.gpus():
             mend = "install vllm (the GPU build) and name its interpreter: engine.python"
             return Check("device", "warn", f"{found.device}, though there is a {gpus[0].name}", mend)
-        return Check("device", "ok", found.device)
+        slow = " without AVX-512: vLLM is slow at 16 bits, so the demo model is computed in float32"
+        return Check("device", "ok", found.device + slow * device.slow_at_16_bits())
     if not found.gpus and found.platform == "cuda":
         mend = "check nvidia-smi and the driver, or use the CPU engine: pip install 'vtune-tui[cpu]'"
         return Check("device", "bad", "this vLLM needs a GPU, and no driver answers", mend)
