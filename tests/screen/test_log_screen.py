@@ -144,3 +144,17 @@ async def test_a_wide_line_is_read_by_scrolling_and_found_off_screen(log: Path) 
         await pilot.pause()
         assert "needle" in text(app)
         assert app.screen.query_one(LogView).scroll_offset.x > 1_000
+
+
+async def test_a_log_that_lost_its_middle_says_so_and_shows_no_line_twice(log: Path) -> None:
+    controls = FakeControls(scene(log))
+    app = VtuneApp(controls)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("l")
+        await pilot.pause()
+        kept = LINES[:10] + ["--- vtune left out 1,234 lines (99,000 bytes) here"] + LINES[-5:]
+        log.write_text("\n".join(kept) + "\n")
+        controls.push(scene(log, now=scenes.NOW + 1))
+        await pilot.pause()
+        assert "1,234 lines of its middle dropped" in text(app) and "--- vtune left out" in text(app)
+        assert len(app.screen.query_one(LogView).log_lines) == len(kept)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tui.engine import health
-from tui.engine.diagnosis import Diagnosis, diagnose
+from tui.engine.diagnosis import Diagnosis, diagnose, read_log
 from tui.engine.keeper import Child, Ending, Keeper
 from tui.engine.launch import Launch
 from tui.engine.readiness import EngineFailed, Readiness
@@ -20,7 +20,6 @@ __all__ = ["Engine", "EngineFailed", "next_log"]
 
 _PORT_FREE_S = 5.0
 _STILL_S = 30.0
-_RUN_LOG = 8 << 20  # bytes of a run's log that are read for its cause of death
 
 # What a warm start may fail of because it is one; any other cause would fail a plain start as well.
 _BLAMED_ON_FORK = ("stood-still", "unknown", "killed", "no-token", "too-slow", "core-killed", "worker-killed")
@@ -149,10 +148,7 @@ class Engine:
             self.died.set_result(diagnosis)
 
     def _diagnose_death(self, ending: Ending) -> Diagnosis:
-        with self.log_path.open("rb") as log:
-            log.seek(self._ready_at)
-            text = log.read(_RUN_LOG).decode("utf-8", "replace")
-        return diagnose(text, ending, self.launch, self.log_path)
+        return diagnose(read_log(self.log_path, self._ready_at), ending, self.launch, self.log_path)
 
     # -- the end
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui import paths
+from tui.engine.inside import logs
 
 PHASES = ("import", "config", "weights", "compile", "KV cache", "graphs", "ready")
 
@@ -74,6 +75,8 @@ class LogFollower:
         """New lines, raw; a carriage return ends a line too. With `last`, also one without an end."""
         try:
             with self._path.open("rb") as file:
+                if file.seek(0, 2) < self._offset:  # its middle was cut out: what is behind the cut may come twice
+                    self._offset = logs.HEAD
                 file.seek(self._offset)
                 data = file.read()
         except FileNotFoundError:

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from tui.engine.inside import logs
 from tui.screens.once import Once
 from tui.session.snapshot import Snapshot
 from tui.widgets import figures
@@ -60,6 +61,7 @@ class LogScreen(Once, Screen[None]):
         self._snapshot = Snapshot()
         self._chosen: Path | None = None  # another engine's log; None: that of the engine that serves
         self._path: Path | None = None
+        self._left_out = 0  # lines that the log does not have any more
         self._said = ""  # in place of the title's end, once
 
     def compose(self) -> ComposeResult:
@@ -79,10 +81,12 @@ class LogScreen(Once, Screen[None]):
         self._snapshot = snapshot
         path = self._chosen or snapshot.engine.log_path
         view = self.query_one(LogView)
-        if path != self._path:
+        another, fresh = path != self._path, self._tail.look(path)
+        if another or self._tail.shrunk:
             self._path = path
+            self._left_out = 0 if path is None else logs.left_out(str(path))[0]
             view.start_over()
-        view.add(self._tail.look(path))
+        view.add(fresh)
         self._entitle()
 
     def _entitle(self) -> None:
@@ -119,6 +123,8 @@ class LogScreen(Once, Screen[None]):
         if lines.errors:
             parts.append(words((f"{figures.count(lines.errors)} error lines", "bold $error")))
         parts.append(words((f"{figures.count(len(lines))} lines", "$dim")))
+        if self._left_out:
+            parts.append(words((f"{figures.count(self._left_out)} lines of its middle dropped", "$warning")))
         return parts
 
     # Keys

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from textual.content import Content
 
-from tui.engine.startup import clean
 from tui.widgets.plain import plain
 
 _CHUNK = 256 * 1024
@@ -22,12 +21,15 @@ class LogTail:
         self._path: Path | None = None
         self._offset = 0
         self._partial = b""
+        self.shrunk = False
+        """Whether the file was found shorter at the last look, so that its lines came anew."""
 
     def look(self, path: Path | None) -> list[str]:
         """The lines added since the last look; another `path` starts over."""
         if path != self._path:
             self._path, self._offset, self._partial = path, 0, b""
             self.lines.clear()
+        self.shrunk = False
         added = [] if path is None else self._read(path)
         self.lines.extend(added)
         return added
@@ -37,7 +39,7 @@ class LogTail:
             with open(path, "rb") as file:
                 end = os.fstat(file.fileno()).st_size
                 if end < self._offset:
-                    self._offset, self._partial = 0, b""
+                    self._offset, self._partial, self.shrunk = 0, b"", True
                 start = max(self._offset, end - self._chunk)
                 if start > self._offset:
                     self._partial = b""
@@ -61,5 +63,7 @@ def severity(line: str) -> str:
 
 def log_lines(lines: tuple[str, ...], width: int, most: int) -> list[Content]:
     """The last `most` lines that say something, without the prefix that the engine gives each."""
+    from tui.engine.startup import clean
+
     said = [(text, severity(line) or "$dim") for line in lines if (text := clean(line).text.strip())]
     return [Content.styled(plain(text, width), style) for text, style in said[-most:]]

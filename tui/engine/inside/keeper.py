@@ -25,6 +25,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kin  # noqa: E402
+import logs  # noqa: E402
 from ladder import Ladder, Launched, Reaped, remove_shared, remove_stores  # noqa: E402
 from spawning import PR_SET_CHILD_SUBREAPER, prctl, spawn  # noqa: E402
 
@@ -44,6 +45,7 @@ class Keeper:
         self.inbox = b""
         self.outbox = b""
         self.closing = False
+        self.looked = 0.0  # when the logs were last looked at
         self.selector = selectors.DefaultSelector()
 
     # -- the loop
@@ -56,10 +58,11 @@ class Keeper:
         self.save()
         while not (self.closing and not self.launches and not self.all_members()):
             busy = self.closing or any(launch.ladder for launch in self.launches.values())
-            for key, mask in self.selector.select(TICK_S if busy else None):
+            for key, mask in self.selector.select(TICK_S if busy else logs.LOOK_S if self.launches else None):
                 key.data(mask)
             self.reap()
             self.step()
+            self.bound_logs()
         self.forget()
 
     def watch_signals(self) -> None:
@@ -175,6 +178,16 @@ class Keeper:
         self.launches[name] = Launched(name, pid, start, log)
         self.save()
         self.tell("started", id=name, pid=pid, start=start)
+
+    def bound_logs(self) -> None:
+        if time.monotonic() - self.looked < logs.LOOK_S:
+            return
+        self.looked = time.monotonic()
+        for launch in self.launches.values():
+            try:
+                logs.bound(launch.log)
+            except OSError:
+                pass  # it may be gone, or the disk full: no reason to end an engine
 
     # -- ending
 
