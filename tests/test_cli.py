@@ -87,6 +87,16 @@ def test_a_missed_target_only_gates_when_asked(standin_profile, tmp_path, capsys
     assert "target was missed" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("word", "mend"), [("--loop", "--rounds"), ("--retry", "counted as failed")])
+def test_a_comparison_tells_why_it_neither_loops_nor_retries(word, mend, tmp_path, capsys):
+    small = write_recording(tmp_path / "small.jsonl", requests=2)
+    words = ["compare", str(small), "--vary", "prefix-caching=off,on", "--session", str(tmp_path / "session")]
+    assert main([*words, word, "2"]) == 2
+    told = capsys.readouterr().err
+    assert word in told and mend in told
+    assert not (tmp_path / "session").exists()
+
+
 def test_every_request_failing_on_a_living_engine_is_exit_4(standin_profile, tmp_path, capsys):
     failing = write_recording(tmp_path / "failing.jsonl", requests=3, standin={"status": 500})
     assert main(["replay", str(failing), "--profile", str(standin_profile)]) == 4

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from tui.session.traffic import Traffic
 
 
+# What a replay may be asked and a comparison may not, and why.
+_OF_REPLAY = {
+    "--loop": ("a comparison sends the recording once a replay: later passes find what the first left in the cache",
+               "ask for more replays with --rounds"),
+    "--retry": ("a comparison sends nothing again: an arm that refuses requests would only look slower",
+                "leave it out; what an arm refuses is counted as failed"),
+}  # fmt: skip
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", metavar="RECORDING", help="a recording: its name or file")
     options.profile(parser)
@@ -37,6 +46,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-text", action="store_true", help="keep hashes of the answers, not their text")
     parser.add_argument("--no-check", action="store_true", help="don't ask whether the answers changed")
+    for word in _OF_REPLAY:  # known, so that it can be told why not
+        parser.add_argument(word, metavar="N", help=argparse.SUPPRESS)
     parser.add_argument("--gate", action="store_true", help="exit 4 when an arm misses a target of the profile")
     parser.add_argument("--session", metavar="DIR", help="keep the session in this folder")
     parser.add_argument("--report", metavar="FILE.md", help="write the report")
@@ -64,6 +75,9 @@ def _planned(args: argparse.Namespace) -> "tuple[Plan, Traffic, Session]":
     from tui.session.session import Session
     from tui.session.traffic import traffic_of
 
+    for word, (what, mend) in _OF_REPLAY.items():
+        if getattr(args, word.removeprefix("--")) is not None:
+            raise VtuneError(f"{word}: {what}", mend)
     if args.limit is not None and args.limit < 1:
         raise VtuneError(f"--limit {args.limit}: not a number of requests", "give 1 or more")
     profile = with_settings(profiles.load(args.profile), args.settings)
