@@ -173,21 +173,29 @@ def environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(HERE.parent), "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "ignore"}
 
 
-def _python(name: str) -> str:
-    """inference-perf wants Python 3.12."""
-    newer = next((found for v in ("3.12", "3.13") if (found := shutil.which(f"python{v}"))), None)
-    return newer or sys.executable if name == "inference-perf" else sys.executable
+def _python(name: str) -> str | None:
+    """inference-perf wants Python 3.12. What is on PATH may be a shim that leads nowhere, so it has to run."""
+    if name != "inference-perf":
+        return sys.executable
+    found = (shutil.which(f"python{version}") for version in ("3.12", "3.13"))
+    return next((it for it in found if it and not subprocess.run([it, "-c", ""], capture_output=True).returncode), None)
+
+
+def _install(python: str | None, folder: Path, words: list[str]) -> str:
+    if python is None:
+        return "not installed: no Python 3.12 or 3.13 on PATH"
+    own = folder / "bin" / "python"
+    if not own.is_file():
+        subprocess.run([python, "-m", "venv", str(folder)], check=True)
+    done = subprocess.run([str(own), "-m", "pip", "install", "-q", "-q", "--disable-pip-version-check", *words])
+    return "installed" if done.returncode == 0 else "not installed: see pip's words above"
 
 
 def set_up(folder: Path) -> None:
     """Install the peers; one that can't be installed here is told and left out."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, words in PINNED.items():
-        python = folder / name / "bin" / "python"
-        if not python.is_file():
-            subprocess.run([_python(name), "-m", "venv", str(folder / name)], check=True)
-        done = subprocess.run([str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *words])
-        print(f"{name}: {'installed' if done.returncode == 0 else 'not installed'}", flush=True)
+        print(f"{name}: {_install(_python(name), folder / name, words)}", flush=True)
     words = ["download", "-q", "--no-deps", "--only-binary=:all:", "--platform", "manylinux_2_28_x86_64"]
     done = subprocess.run([sys.executable, "-m", "pip", *words, "-d", str(folder), WHEEL])
     for wheel in folder.glob("vllm-*.whl"):
