@@ -1,11 +1,13 @@
 """The one lever to try next: by evidence, in order, and never one that is not to be had."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from tui.session.next_step import advise
 from tui.session.next_step.advise import can_of, of_session
+from tui.session.report import next_step
 from tui.session.state import EngineRecord, RunRecord, State
 
 
@@ -146,6 +148,29 @@ def test_a_lever_that_was_tried_in_this_session_is_not_suggested_again():
     refused.refused["prefix-caching"] = ("on", "it would not start")
     step = of_session(refused)[1]
     assert step.lever is None and "prefix caching is off; what helps there was tried" in step.why
+
+
+def timed(state: State, *medians: float) -> State:
+    for run, median in zip(state.runs.values(), medians, strict=True):
+        run.result["e2e_s"] = {"n": 24, "p50": median}
+    return state
+
+
+def test_on_the_slower_arm_the_way_back_is_told():
+    state = timed(session({"prefix-caching": "on"}, {}), 1.0, 3.21)
+    step = of_session(state)[1]
+    assert step.sentence() == (
+        "go back to the levers of run 1: prefix-caching=on; the same requests took 3.2x as long in run 2 (E2E p50)"
+    )
+    assert step.back == 1 and "go back to the levers of run 1" in next_step.section(SimpleNamespace(state=state))
+
+
+def test_there_is_no_way_back_to_what_was_not_faster_or_not_the_same():
+    for change in ({}, {"total": 12}, {"state": "cancelled"}):
+        state = timed(session({"prefix-caching": "on"}, {}), 1.0, 1.05 if not change else 3.0)
+        for name, value in change.items():
+            setattr(state.runs[1], name, value)
+        assert of_session(state)[1].back is None
 
 
 def test_chunking_that_was_tried_under_its_number_is_tried():

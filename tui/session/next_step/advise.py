@@ -8,6 +8,7 @@ from tui.engine import availability, combinations, levers
 from tui.engine.lever import Surroundings
 from tui.errors import VtuneError
 from tui.session.next_step import memory, reuse, scheduling, speculation
+from tui.session.next_step.back import back
 from tui.session.next_step.step import Can, Result, Step, applied, part, percent
 from tui.session.state import EngineRecord, State
 
@@ -79,6 +80,8 @@ def of_session(state: State) -> tuple[int, Step] | None:
     if engine is None or engine.start_kind == "attached":
         return None  # its levers are not vtune's to change
     step = advise(run.result or {}, can_of(state, engine))
+    if step is not None and step.lever is None:
+        step = back(state, run) or step
     return None if step is None else (run.number, step)
 
 

@@ -10,11 +10,15 @@ Can = Callable[[str, str], bool]  # lever, value: whether this install has it, a
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`lever` is None where nothing is worth trying; `why` then says what was looked at."""
+    """`lever` is None where nothing new is worth trying; `why` then says what was looked at.
+
+    `back` is the earlier run whose levers were better than those of now.
+    """
 
     lever: str | None
     value: str | None
     why: str
+    back: int | None = None
 
     @property
     def setting(self) -> str | None:
@@ -22,10 +26,12 @@ class Step:
         return None if self.lever is None else f"{self.lever}={self.value}"
 
     def sentence(self) -> str:
+        if self.back is not None:
+            return f"go back to the levers of run {self.back}: {self.why}"
         return f"nothing is worth trying next: {self.why}" if self.lever is None else f"{self.setting}: {self.why}"
 
     def to_json(self) -> dict[str, Any]:
-        return {"lever": self.lever, "value": self.value, "why": self.why}
+        return {"lever": self.lever, "value": self.value, "why": self.why, "back_to_run": self.back}
 
 
 def part(result: Result, *keys: str) -> Any:

@@ -10,7 +10,9 @@ def section(material: Material) -> str:
     if found is None:
         return ""
     number, step = found
-    if step.setting is None:
+    if step.back is not None:
+        words = f"After run {number}, go back to the levers of run {step.back}: {escaped(step.why)}."
+    elif step.setting is None:
         words = f"After run {number} nothing is worth trying: {escaped(step.why)}."
     else:
         words = f"After run {number}, try {code(step.setting)}: {escaped(step.why)}."
