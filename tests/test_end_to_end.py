@@ -10,10 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+import real
 
 from tui.app import VtuneApp
-from tui.engine import install, model_make, profile
-from tui.errors import VtuneError
 from tui.session import report, state
 from tui.session.late import LateSession
 from tui.session.traffic import traffic_of
@@ -27,13 +26,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module")
 def demo():
-    """The demo profile, or a skip that says what is missing for it."""
-    wanted = profile.load("demo")
-    try:
-        model_make.ensure(wanted.engine.model, install.find(wanted.engine.python), print)
-    except VtuneError as error:
-        pytest.skip(f"{error.what} ({error.mend})")
-    return wanted
+    return real.demo()
 
 
 async def until(pilot, wanted, seconds):

@@ -6,13 +6,11 @@ import signal
 import time
 
 import pytest
+import real
 from faults import answered, settled
 from made import left, runs
 
-from tui.engine import install, model_make, profile
 from tui.engine.inside import kin
-from tui.engine.profile_set import with_settings
-from tui.errors import VtuneError
 from tui.session.session import Session
 from tui.session.traffic import traffic_of
 
@@ -22,11 +20,7 @@ pytestmark = pytest.mark.engine
 @pytest.fixture
 async def session(tmp_path):
     """The demo profile, its engine ready, a replay of a minute or two without a warm-up."""
-    demo = with_settings(profile.load("demo"), ["engine.head-start=off"])
-    try:
-        model_make.ensure(demo.engine.model, install.find(demo.engine.python), print)
-    except VtuneError as error:
-        pytest.skip(f"{error.what} ({error.mend})")
+    demo = real.demo("engine.head-start=off")
     traffic = traffic_of(demo, "rag-handbook", pace="closed:1", cache="keep")
     made = Session(demo, traffic, tmp_path / "session")
     await made.start()

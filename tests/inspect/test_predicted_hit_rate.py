@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import real
 
-from tui.engine import command, health, install, model, model_make, profile, profile_set
 from tui.engine.keeper import Keeper
 from tui.engine.process import Engine
-from tui.errors import VtuneError
 from tui.traffic import recording
 from tui.traffic.importers import Options, import_file
 from tui.traffic.recording import Request
@@ -25,14 +24,7 @@ POINT = 0.01
 @contextlib.asynccontextmanager
 async def engine(folder: Path, *settings: str):
     """The URL of the demo's engine, started by its own process classes."""
-    demo = profile_set.with_settings(profile.load("demo"), list(settings))
-    try:
-        found = install.find(demo.engine.python)
-    except VtuneError as error:
-        pytest.skip(error.what)
-    if model.is_bundled(demo.engine.model) and not model_make.is_whole(model.place(demo.engine.model)):
-        pytest.skip("the bundled model is not made yet: make setup")
-    launch = command.build(demo, found, health.free_port())
+    launch = real.launch(*settings)
     keeper = await Keeper.open()
     started = Engine(launch, keeper, folder / "engine-1.log", lambda event: None)
     try:

@@ -1,33 +1,16 @@
 """A real client records a real engine, and a replay of that gives the same tokens."""
 
-import os
-
 import pytest
+import real
 from traffic_replay import replayed
 from upstreams import recording
 
-from tui.engine import command, health, install, model, model_make, profile, profile_set
 from tui.engine.keeper import Keeper
 from tui.engine.process import Engine
-from tui.errors import VtuneError
 from tui.traffic.recording import load
 
 openai = pytest.importorskip("openai", reason="the openai package is not installed")
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
-
-
-@pytest.fixture
-def launch():
-    """What vtune would start; VTUNE_TEST_MODEL replaces the demo's model."""
-    given = os.environ.get("VTUNE_TEST_MODEL")
-    demo = profile_set.with_settings(profile.load("demo"), [f"engine.model={given}"] if given else [])
-    try:
-        found = install.find(demo.engine.python)
-    except VtuneError as error:
-        pytest.skip(error.what)
-    if model.is_bundled(demo.engine.model) and not model_make.is_whole(model.place(demo.engine.model)):
-        pytest.skip("the bundled model is not made yet: make setup")
-    return command.build(demo, found, health.free_port())
 
 
 async def ask(client, model, messages, **more):
@@ -41,7 +24,8 @@ async def ask(client, model, messages, **more):
 
 
 @pytest.mark.matrix
-async def test_openais_client_recorded_and_replayed_gives_the_same_tokens(launch, tmp_path):
+async def test_openais_client_recorded_and_replayed_gives_the_same_tokens(tmp_path):
+    launch = real.launch()
     out = tmp_path / "made.jsonl"
     keeper = await Keeper.open()
     engine = Engine(launch, keeper, tmp_path / "engine-1.log", lambda event: None)

@@ -7,10 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
+import real
 
 from tui.cli import main
-from tui.engine import install, model_make, profile
-from tui.errors import VtuneError
 
 pytestmark = [pytest.mark.engine, pytest.mark.matrix, pytest.mark.timeout(1800)]
 
@@ -20,12 +19,7 @@ PASSAGE = "The harbour office is open from nine to five and the keys lie with th
 
 @pytest.fixture(scope="module", autouse=True)
 def demo():
-    """The demo profile's model, or a skip that says what is missing for it."""
-    wanted = profile.load("demo")
-    try:
-        model_make.ensure(wanted.engine.model, install.find(wanted.engine.python), print)
-    except VtuneError as error:
-        pytest.skip(f"{error.what} ({error.mend})")
+    real.demo()
 
 
 @pytest.fixture

@@ -3,22 +3,16 @@
 import json
 
 import pytest
+import real
 
 from tui.cli import main
-from tui.engine import install, model_make, profile
-from tui.errors import VtuneError
 
 pytestmark = [pytest.mark.engine, pytest.mark.matrix, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def demo():
-    """The demo profile's model, or a skip that says what is missing for it."""
-    wanted = profile.load("demo")
-    try:
-        model_make.ensure(wanted.engine.model, install.find(wanted.engine.python), print)
-    except VtuneError as error:
-        pytest.skip(f"{error.what} ({error.mend})")
+    real.demo()
 
 
 def lab(study: str, tmp_path, *words: str) -> tuple[dict, str]:
