@@ -14,7 +14,7 @@ run: setup
 	@.venv/bin/vtune $(ARGS)
 
 test: setup
-	@.venv/bin/python -m pytest -m "not matrix" $(ARGS)
+	@.venv/bin/python tests/two_processes.py $(ARGS)
 
 test-all: setup
 	@.venv/bin/python -m pytest $(ARGS)

@@ -1,10 +1,47 @@
 """What all tests share: no test touches the user's own sessions, profiles or recordings."""
 
+import os
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 from made import write_recording
 from standin.fixture import INTERPRETER
+
+TAKEN = os.environ.get("VTUNE_TEST_TAKEN")  # where the two processes of `make test` mark what they take
+
+
+def work(item: pytest.Item) -> str:
+    """What one process takes as a whole: a file, or all tests on the real engine."""
+    return "engine" if item.get_closest_marker("engine") else item.nodeid.partition("::")[0]
+
+
+def take(name: str) -> bool:
+    """Whether nobody else has taken it before."""
+    try:
+        (Path(TAKEN or "") / name.replace("/", ":")).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """pytest's own loop over what the other process has not taken; the real engine first, for it takes longest."""
+    if not TAKEN or session.testsfailed or session.config.option.collectonly:
+        return None
+    items = sorted(session.items, key=lambda item: work(item) != "engine")
+    for name, group in groupby(items, work):
+        if not take(name):
+            continue
+        mine = list(group)
+        for item, following in zip(mine, [*mine[1:], None]):
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
+    return True
 
 
 @pytest.fixture(autouse=True)
