@@ -103,3 +103,24 @@ def test_a_failed_start_is_shown_and_leaves_nothing(standin_profile):
         assert terminal.wait() == 0
     finally:
         terminal.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("prefix-caching: on", "prefix-cashing: on"), "prefix-cashing"),
+        (("small.jsonl", "none.jsonl"), "no recording"),
+    ],
+    ids=["profile", "recording"],
+)
+def test_what_is_refused_leaves_the_screen_and_is_told_in_two_lines(standin_profile, change, told):
+    standin_profile.write_text(standin_profile.read_text().replace(*change))
+    terminal = Terminal(standin_profile)
+    try:
+        assert terminal.wait() == 2
+        terminal.screen = terminal.screen.rpartition("\x1b[?1049l")[2]  # behind the alternate screen
+        what, mend = (line.strip() for line in terminal.plain.splitlines() if line.strip())
+        assert what.startswith("vtune: ") and told in what and mend.startswith("mend: ")
+        assert "Traceback" not in terminal.plain and not folder.existing()
+    finally:
+        terminal.close()

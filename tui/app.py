@@ -1,6 +1,7 @@
 """The dashboard as an application: draws what the session tells, asks it for what the keys say."""
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -16,6 +17,7 @@ from tui.screens import keymap
 from tui.screens.dashboard import Dashboard
 from tui.screens.pace import Pace
 from tui.session.controls import Controls
+from tui.session.late import Unopened
 from tui.session.snapshot import EMPTY, Notice, Snapshot
 from tui.widgets import key_names, look, plot
 from tui.widgets.hint import Hint
@@ -64,9 +66,13 @@ class VtuneApp(App[None]):
         self._pace = Pace()
         self._drawing = False
         self._leaving = False
+        self.refusal: VtuneError | None = None
+        """Why there was no session to show; the screen is left then."""
         for theme in (look.DARK, look.LIGHT, look.SIXTEEN):
             self.register_theme(theme)
-        self.theme = look.DARK.name
+        # Set as the one to begin with, not changed to: a change reads the whole stylesheet a second time.
+        self.set_reactive(App.theme, look.DARK.name)
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return look.role_defaults(self.current_theme)
@@ -91,10 +97,19 @@ class VtuneApp(App[None]):
 
     def _begin(self) -> None:
         """What can wait for the first paint."""
+        gc.freeze()
+        gc.enable()
         if self._hint:
             self.dashboard.query_one(Hint).begin()
+        self.run_worker(self._open(), name="start", group="hands")
         self.run_worker(plot.load, name="plots", thread=True)
-        self.dashboard.action_hands("start")
+
+    async def _open(self) -> None:
+        try:
+            await self.dashboard.hands.start()
+        except Unopened as refusal:
+            self.refusal = refusal
+            self.exit(return_code=refusal.code)
 
     def on_unmount(self) -> None:
         loop = asyncio.get_running_loop()

@@ -7,7 +7,6 @@ import argparse
 import importlib
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 
 from tui import __version__, paths
@@ -46,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(_module(args.command).run(args))
     except VtuneError as error:
         if debug:
-            traceback.print_exc()
+            _traceback()
         print(f"vtune: {plain(error.what)}\n  mend: {plain(error.mend)}", file=sys.stderr)
         return int(error.code)
     except KeyboardInterrupt:
@@ -58,11 +57,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(Exit.DONE)
     except Exception as error:
         if debug:
-            traceback.print_exc()
+            _traceback()
         else:
             print(f"vtune: a fault of vtune's own: {type(error).__name__}: {plain(str(error))}", file=sys.stderr)
             print("  mend: run it again with --debug and report what it prints", file=sys.stderr)
         return int(Exit.BUG)
+
+
+def _traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
 
 
 def plain(text: str) -> str:

@@ -7,7 +7,6 @@ recordings under ``$XDG_CONFIG_HOME/vtune`` and ``$XDG_DATA_HOME/vtune``. ``VTUN
 """
 
 import os
-import tempfile
 from pathlib import Path
 
 from tui.errors import VtuneError
@@ -63,6 +62,8 @@ def private_dir(path: Path) -> Path:
 
 def write_whole(path: Path, content: str | bytes, mode: int = 0o600) -> None:
     """Write a file whole or not at all: a temporary file beside it, then a rename."""
+    import tempfile  # with all that it can archive: only where a file is written
+
     data = content.encode() if isinstance(content, str) else content
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

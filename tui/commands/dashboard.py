@@ -1,11 +1,17 @@
 """The dashboard on a profile (default: demo), or on an engine that runs already."""
 
 import argparse
+import gc
+import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from tui import paths
 from tui.commands import options
 
 DEFAULT_RECORDING = "rag-handbook"
+PROFILES = (".yaml", ".yml")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,11 +29,33 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    # What is loaded and built up to the first paint stays: looking through it for garbage takes a tenth of that time.
+    # The app lets the collector go on after it.
+    gc.disable()
     from tui.app import VtuneApp
+    from tui.session.late import LateSession
+
+    if not (args.attach or options.env("attach")):
+        paths.find("profiles", args.profile, PROFILES)  # a name that is mistyped is told without a screen
+    wanted = partial(_wanted, args)
+    if not sys.stdin.isatty():  # nobody sees a screen: what is wrong is told before one is opened
+        arguments = wanted()
+        wanted = lambda: arguments  # noqa: E731
+    session = LateSession.of(wanted)
+    app = VtuneApp(session, hint=True)
+    app.run()
+    if app.refusal is not None:
+        raise app.refusal
+    if session.folder is not None:
+        print(f"session {session.folder}")
+    return app.return_code or 0
+
+
+def _wanted(args: argparse.Namespace) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a Session is made of. It is read after the screen's first paint: a long recording takes a while."""
     from tui.engine import profile as profiles
     from tui.engine.profile_set import with_settings
     from tui.session import attach
-    from tui.session.late import LateSession
     from tui.session.traffic import traffic_of
 
     given = args.attach or (options.env("attach") or "").split()
@@ -40,9 +68,4 @@ def run(args: argparse.Namespace) -> int:
     recording = args.recording or profile.traffic.recording or fallback
     wanted = traffic_of(profile, recording, pace=args.pace, limit=args.limit)
     folder = Path(args.session) if args.session else None
-    session = LateSession(profile, wanted, folder, attach=urls[0] if urls else None, patient=True)
-    app = VtuneApp(session, hint=True)
-    app.run()
-    if session.folder is not None:
-        print(f"session {session.folder}")
-    return app.return_code or 0
+    return (profile, wanted, folder), {"attach": urls[0] if urls else None, "patient": True}

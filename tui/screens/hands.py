@@ -1,21 +1,23 @@
-"""What the keys do: each asks first where it must, and a refusal becomes a line of words."""
+"""What the keys do: each asks first where it must, and a refusal becomes a line of words.
+
+The screens that ask are loaded when they are asked for: the first paint does not wait for them.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from textual.app import App
 
 from tui import paths
 from tui.errors import VtuneError
-from tui.screens import copying
-from tui.screens.choose import Choice, Choose
-from tui.screens.confirm import Answer, Confirm
-from tui.screens.prompt import Prompt
 from tui.session.controls import Controls
+from tui.session.late import Unopened
 from tui.session.snapshot import Notice, RunView, Snapshot
-from tui.traffic.recording import SUFFIXES
 from tui.widgets.key_names import key
+
+if TYPE_CHECKING:
+    from tui.screens.choose import Choice
 
 _SHOWN = 60
 """Characters up to which a copied text is shown."""
@@ -40,6 +42,7 @@ class Hands:
         return bool(self._snapshot().pending) or self._touched is self._snapshot()
 
     async def start(self) -> None:
+        """Raises Unopened where there is nothing to be shown."""
         with self._refusals():
             await self._controls.start()
 
@@ -51,8 +54,7 @@ class Hands:
             return
         running: Literal["drain", "cancel"] = "drain"
         if snapshot.run is not None:
-            question = Confirm("A replay is running. Applying restarts the engine.", *_ENDINGS)
-            answer = await self._app.push_screen_wait(question)
+            answer = await self._ask("A replay is running. Applying restarts the engine.", *_ENDINGS)
             if answer not in ("drain", "cancel"):
                 return
             running = "drain" if answer == "drain" else "cancel"
@@ -67,7 +69,7 @@ class Hands:
         if self._snapshot().run is None:
             self.tell("info", "no replay is running", f"{key('replay')} starts one")
             return
-        answer = await self._app.push_screen_wait(Confirm("End the running replay?", *_ENDINGS))
+        answer = await self._ask("End the running replay?", *_ENDINGS)
         if answer in ("drain", "cancel"):
             with self._refusals():
                 await self._controls.cancel_replay("drain" if answer == "drain" else "cancel")
@@ -80,12 +82,8 @@ class Hands:
 
     async def restart(self) -> None:
         if self._snapshot().run is not None:
-            question = Confirm(
-                "A replay is running. Restarting the engine ends it.",
-                Answer("y", "restart now", "restart"),
-                Answer("n", "stay", "stay"),
-            )
-            if await self._app.push_screen_wait(question) != "restart":
+            answers = (("y", "restart now", "restart"), ("n", "stay", "stay"))
+            if await self._ask("A replay is running. Restarting the engine ends it.", *answers) != "restart":
                 return
         with self._refusals():
             await self._controls.restart()
@@ -97,14 +95,15 @@ class Hands:
 
     async def end_engine(self) -> None:
         running = " A replay is running: it ends too." if self._snapshot().run is not None else ""
-        question = Confirm(
-            f"End the engine?{running}", Answer("y", "end the engine", "end"), Answer("s", "stay", "stay")
-        )
-        if await self._app.push_screen_wait(question) == "end":
+        answers = (("y", "end the engine", "end"), ("s", "stay", "stay"))
+        if await self._ask(f"End the engine?{running}", *answers) == "end":
             with self._refusals():
                 await self._controls.end_engine()
 
     async def choose_recording(self) -> None:
+        from tui.screens.choose import Choice
+        from tui.traffic.recording import SUFFIXES
+
         now = self._snapshot().recording
         names = paths.names("recordings", SUFFIXES)
         if not names:
@@ -112,7 +111,7 @@ class Hands:
             return
         choices = [Choice(name, "replayed next" if name == now else "", name) for name in names]
         at = names.index(now) if now in names else 0
-        if (choice := await self._app.push_screen_wait(Choose("Recording to replay", choices, at))) is not None:
+        if (choice := await self._choose("Recording to replay", choices, at)) is not None:
             await self.use_recording(choice.value)
 
     async def use_recording(self, name: str) -> None:
@@ -122,7 +121,8 @@ class Hands:
 
     async def record(self) -> None:
         """Start the recorder on a port that is asked for, or stop it."""
-        from tui.traffic.recorder.spec import DEFAULT_LISTEN  # with all that can record: not before it is asked for
+        from tui.screens.prompt import Prompt
+        from tui.traffic.recorder.spec import DEFAULT_LISTEN
 
         recorder = self._snapshot().recorder
         if recorder is None:
@@ -132,12 +132,9 @@ class Hands:
                 with self._refusals():
                     await self._controls.record(int(port))
             return
-        question = Confirm(
-            f"Stop the recorder? {recorder.kept} calls are kept; its address answers nobody then.",
-            Answer("y", "stop, and replay what was recorded next", "stop"),
-            Answer("g", "go on recording", "stay"),
-        )
-        if await self._app.push_screen_wait(question) == "stop":
+        question = f"Stop the recorder? {recorder.kept} calls are kept; its address answers nobody then."
+        answers = (("y", "stop, and replay what was recorded next", "stop"), ("g", "go on recording", "stay"))
+        if await self._ask(question, *answers) == "stop":
             with self._refusals():
                 await self._controls.stop_recording()
 
@@ -176,14 +173,18 @@ class Hands:
 
     async def copy(self, area: str, run: RunView | None) -> None:
         """Let a number of `area` be chosen, and copy it; `run` is the one under the cursor."""
+        from tui.screens import copying
+
         choices = copying.choices(self._snapshot(), area, run)
         if not choices:
             self.tell("info", "nothing to copy yet")
             return
-        if (choice := await self._app.push_screen_wait(Choose("Copy", choices))) is not None:
+        if (choice := await self._choose("Copy", choices)) is not None:
             self._copied(choice.words, choice.value)
 
     def copy_command(self) -> None:
+        from tui.screens import copying
+
         if line := copying.command_line(self._snapshot()):
             self._copied("the engine's command line", line)
         else:
@@ -206,10 +207,23 @@ class Hands:
         """A line of the screen's own."""
         self._say(Notice(self._snapshot().now, level, what, mend))
 
+    async def _ask(self, question: str, *answers: tuple[str, str, str]) -> str | None:
+        """Of each answer its key, its words and the value that comes back."""
+        from tui.screens.confirm import Answer, Confirm
+
+        return await self._app.push_screen_wait(Confirm(question, *(Answer(*one) for one in answers)))
+
+    async def _choose(self, title: str, choices: "list[Choice]", at: int = 0) -> "Choice | None":
+        from tui.screens.choose import Choose
+
+        return await self._app.push_screen_wait(Choose(title, choices, at))
+
     @contextmanager
     def _refusals(self) -> Iterator[None]:
         try:
             yield
+        except Unopened:
+            raise
         except VtuneError as refusal:
             self.tell("error", refusal.what, refusal.mend)
 
@@ -220,7 +234,7 @@ def _port_fault(line: str) -> str | None:
 
 
 _ENDINGS = (
-    Answer("d", "drain: let requests in flight finish", "drain"),
-    Answer("c", "cancel: end them now", "cancel"),
-    Answer("s", "stay: change nothing", "stay"),
+    ("d", "drain: let requests in flight finish", "drain"),
+    ("c", "cancel: end them now", "cancel"),
+    ("s", "stay: change nothing", "stay"),
 )

@@ -1,4 +1,4 @@
-"""A session that opens after the screen's first paint: its libraries take a while to load."""
+"""A session that opens after the screen's first paint: libraries, profile and recording take a while to load."""
 
 import asyncio
 import importlib
@@ -10,15 +10,28 @@ from tui.errors import Exit, VtuneError
 from tui.session.controls import Controls
 from tui.session.snapshot import EMPTY, Snapshot
 
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class Unopened(VtuneError):
+    """The session can't be opened as it was asked for: nothing is there to be shown, and nothing was started."""
+
 
 class LateSession:
     """`Controls` that pass everything on to a Session, made of `arguments` by the first `start`."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
-        self._arguments, self._more = arguments, more
+        self._arguments: Callable[[], Arguments] = lambda: (arguments, more)
         self._listeners: list[Callable[[Snapshot], None]] = []
         self._session: Any = None
         self._closed = False
+
+    @classmethod
+    def of(cls, arguments: Callable[[], Arguments]) -> "LateSession":
+        """`arguments` are asked for by the first `start`, in a thread; a VtuneError of theirs is told as `Unopened`."""
+        late = cls()
+        late._arguments = arguments
+        return late
 
     @property
     def folder(self) -> Path | None:
@@ -34,13 +47,20 @@ class LateSession:
 
     async def start(self) -> None:
         if self._session is None:
-            module = await asyncio.to_thread(importlib.import_module, "tui.session.session")
+            module, (arguments, more) = await asyncio.to_thread(self._load)
             if self._closed or self._session is not None:
                 return
-            self._session = module.Session(*self._arguments, **self._more)
+            self._session = module.Session(*arguments, **more)
             for listener in self._listeners:
                 self._session.subscribe(listener)
         await self._session.start()
+
+    def _load(self) -> tuple[Any, Arguments]:
+        try:
+            arguments = self._arguments()
+        except VtuneError as error:
+            raise Unopened(error.what, error.mend, error.code) from error
+        return importlib.import_module("tui.session.session"), arguments
 
     @property
     def _open(self) -> Controls:
