@@ -3,10 +3,11 @@
     python benchmarks/screen.py [replay] [idle] [keys] [paint] [day] [--seconds 20] [--size 160x48] [--json FILE|-]
 
 Runs vtune in a pty on the stand-in, which answers `--streams` requests at a time with 1,000 token events a second in
-all. CPU is that of vtune's own process, user and system; the replay, the keeper and the engine are processes of their
-own and are told apart. A busy machine makes the same work take more CPU time (a shared core, cold caches), so a fixed
-loop is timed all along: what it takes on average over its best is the slowdown, and what is held to the limit is
-divided by it.
+all; what the replay received is told, and a run that fell short of it is no verdict. vtune's modules are compiled
+beforehand, as an installed package's are. CPU is that of vtune's own process, user and system; the replay, the keeper
+and the engine are processes of their own and are told apart. A busy machine makes the same work take more CPU time (a
+shared core, cold caches), so a fixed loop is timed all along: what it takes on average over its best is the slowdown,
+and what is held to the limit is divided by it.
 """
 
 import argparse
@@ -28,6 +29,8 @@ from screen_day import day  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 EVENTS_PER_S = 1_000
+NOMINAL_PER_S = 1_060
+"""While tokens flow; between two answers a stream waits for a prefill."""
 LIMITS = {
     "replay: CPU, % of a core": 8.0,
     "keys: p95, ms": 50.0,
@@ -53,9 +56,11 @@ class Bench:
 
     def __init__(self, folder: Path, words: argparse.Namespace) -> None:
         self.folder, self.words = folder, words
-        recording = write_recording(folder / "traffic.jsonl", requests=4_000, gap_s=0.0, max_tokens=words.tokens)
+        recording = write_recording(
+            folder / "traffic.jsonl", requests=4_000, gap_s=0.0, max_tokens=words.tokens, ignore_eos=True
+        )
         self.profile = folder / "bench.yaml"
-        step = 1_000 * words.streams / EVENTS_PER_S
+        step = 1_000 * words.streams / NOMINAL_PER_S
         python = ROOT / "tests" / "standin" / "python"
         text = PROFILE.format(python=python, step=step, recording=recording, streams=words.streams)
         self.profile.write_text(text)
@@ -63,6 +68,8 @@ class Bench:
 
     def open(self, *argv: str, **env: str) -> Terminal:
         own = {f"VTUNE_{name}": str(self.folder / name.lower()) for name in ("STATE", "CONFIG", "DATA")}
+        # The compiled modules in a place of their own, also where the environment says to write none.
+        own |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")}
         argv = (*(argv or (sys.executable, "-m", "tui")), str(self.profile))
         return Terminal(argv=list(argv), size=self.size, STANDIN_TREE="0", **own, **env)
 
@@ -176,8 +183,12 @@ def _chunks(bench: Bench) -> int:
     return ticks[-1]["tick"]["content_chunks"] if ticks else 0
 
 
+KEYS = (("p", "drawing paused", "p"), ("?", "Help", "\x1b"), ("l", "Engine log", "\x1b"))
+"""A key, what it brings on screen, and the key that takes that away: a word, a window, another screen."""
+
+
 def keys(bench: Bench, presses: int = 60) -> dict[str, Any]:
-    """Milliseconds from a key to what it changes on screen, with a replay running: p, until the header says so."""
+    """Milliseconds from a key to what it changes on screen, with a replay running."""
     terminal = bench.open()
     try:
         terminal.until("● ready")
@@ -185,28 +196,33 @@ def keys(bench: Bench, presses: int = 60) -> dict[str, Any]:
         terminal.until("in flight")
         drain(terminal, 2.0)
         MACHINE.slowdown()
-        took = []
+        took: dict[str, list[float]] = {key: [] for key, _, _ in KEYS}
         for n in range(presses):
+            key, brings, back = KEYS[n % len(KEYS)]
             drain(terminal, 0.3 + n % 7 / 50)
             began, before = time.monotonic(), len(terminal.screen)
-            terminal.press("p")
-            while "drawing paused" not in terminal.screen[before:]:
+            terminal.press(key)
+            while brings not in terminal.screen[before:]:
                 terminal.read(1.0)
-            took.append(1_000 * (time.monotonic() - began))
-            terminal.press("p")
-        took.sort()
+            took[key].append(1_000 * (time.monotonic() - began))
+            terminal.press(back)
         slowdown = MACHINE.slowdown()
-        return {"p95": took[int(0.95 * len(took))] / slowdown, "p50 as measured": statistics.median(took),
-                "p95 as measured": took[int(0.95 * len(took))], "slowdown": slowdown}  # fmt: skip
+        every = sorted(ms for one in took.values() for ms in one)
+        p95 = every[int(0.95 * len(every))]
+        return {"p95": p95 / slowdown, "p95 as measured": p95, "p50 as measured": statistics.median(every),
+                **{f"{key} as measured": statistics.median(one) for key, one in took.items()},
+                "slowdown": slowdown}  # fmt: skip
     finally:
         close(terminal)
 
 
 def paint(bench: Bench, rounds: int = 7) -> dict[str, Any]:
-    """Milliseconds from the start of the process to the first line of the screen."""
+    """Milliseconds from the start of the process to the first picture: all areas with their titles."""
     first = []
-    MACHINE.slowdown()
-    for _ in range(rounds):
+    for number in range(rounds + 1):
+        if number == 1:  # the first one compiled the modules
+            MACHINE.slowdown()
+            first.clear()
         MACHINE.look()
         began = time.monotonic()
         terminal = bench.open()
@@ -243,6 +259,10 @@ def judge(found: dict[str, Any]) -> None:
         "paint: first, ms": found.get("paint", {}).get("first"),
         "day: growth, MiB": found.get("day", {}).get("growth MiB"),
     }
+    load = found.get("replay", {}).get("events_per_s")
+    if load is not None and load < 0.99 * EVENTS_PER_S:
+        print(f"  replay: {load:,.0f} of {EVENTS_PER_S:,} token events/s reached the replay: no verdict on its CPU")
+        values["replay: CPU, % of a core"] = None
     for name, value in values.items():
         if value is not None:
             print(f"{'✓' if value <= LIMITS[name] else '✕'} {name}: {value:.1f} of {LIMITS[name]:g}")
