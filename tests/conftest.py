@@ -1,12 +1,16 @@
 """What all tests share: no test touches the user's own sessions, profiles or recordings."""
 
 import os
+import sys
 from itertools import groupby
 from pathlib import Path
 
 import pytest
 from made import write_recording
 from standin.fixture import INTERPRETER
+
+# Not the python3 of PATH: that may be a script which takes longer to find an interpreter than the stand-in to start.
+os.environ.setdefault("STANDIN_PYTHON", str(Path(sys.executable).resolve()))
 
 TAKEN = os.environ.get("VTUNE_TEST_TAKEN")  # where the two processes of `make test` mark what they take
 
