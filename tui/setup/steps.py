@@ -55,6 +55,7 @@ def set_up(plan: Plan) -> None:
         _vision(plan)
     _engine(plan)
     _model(plan)
+    _compile(plan)
     plan.stamp.write_text(plan.seal())
     say(f"ready after {time.monotonic() - start:.0f} s: .venv/bin/vtune")
 
@@ -153,6 +154,12 @@ def _model(plan: Plan, quiet: bool = False) -> None:
         raise Stop(
             "the bundled model could not be made", f"see {plan.log}, then run it again", failed.lines
         ) from failed
+
+
+def _compile(plan: Plan) -> None:
+    """Where Python may write no bytecode, as in many containers, every start would compile vtune anew."""
+    with contextlib.suppress(Failed):
+        run([str(plan.python), "-m", "compileall", "-q", str(plan.root / "tui")], plan.log)
 
 
 def _model_stands() -> bool:
