@@ -51,6 +51,7 @@ def test_environment_of_a_cpu_engine():
     env = built().env
     assert env["LD_PRELOAD"] == CPU.libgomp
     assert env["OMP_NUM_THREADS"] == "1"
+    assert env["NUMBA_NUM_THREADS"] == env["OMP_NUM_THREADS"]  # n-grams are looked up by numba, in the same pool
     assert env["VLLM_CPU_OMP_THREADS_BIND"] == "nobind"
     assert env["VLLM_CPU_KVCACHE_SPACE"] == "1"
     assert env["HF_HUB_OFFLINE"] == "1"

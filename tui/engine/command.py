@@ -229,9 +229,11 @@ def _openmp(install: Install) -> dict[str, str]:
     """One OpenMP environment for every CPU engine, however it is started, so that arms can be compared.
 
     vLLM sets these for a worker that it launches afresh, but a forked one keeps its parent's: without them
-    its TPOT was three to five times worse under load.
+    its TPOT was three to five times worse under load. vLLM's n-gram proposer is numba, which sizes the OpenMP pool
+    that it shares with torch to every core: with n-grams the model would be computed by more threads than without.
     """
-    env = {"OMP_NUM_THREADS": str(max(1, device.cores() - 1)), "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+    threads = str(max(1, device.cores() - 1))
+    env = {"OMP_NUM_THREADS": threads, "NUMBA_NUM_THREADS": threads, "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
     if install.libgomp:
         preloaded = [
             part for part in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if part != install.libgomp
