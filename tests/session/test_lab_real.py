@@ -55,5 +55,5 @@ def test_speculative(tmp_path):
     assert len(ngram["per_position"]) == 4 and len(draft["per_position"]) == 3
     advice = {row["group"]: row["advice"] for row in draft["table"]}
     assert advice["all"] == "turn it off" and "keep it" not in advice.values() and "turn it off" in draft["advice"]
-    assert any("vLLM warns" in words and "performance loss" in words for words in found["caveats"])
+    assert any("warning on" in words and "performance loss" in words for words in found["caveats"])
     assert "performance loss" in text

@@ -91,6 +91,6 @@ def test_a_comparison_that_is_no_lab_has_no_such_section(tmp_path):
 def test_a_warning_told_by_arm_is_not_told_again_by_engine():
     engine = SimpleNamespace(number=1, warnings=["slow without OpenMP", "another"])
     material = SimpleNamespace(
-        state=SimpleNamespace(engines={1: engine}), comparison={"caveats": ["vLLM warns on ngram: slow without OpenMP"]}
+        state=SimpleNamespace(engines={1: engine}), comparison={"caveats": ["warning on ngram: slow without OpenMP"]}
     )
-    assert [words.split("vLLM warns: ")[1] for words in closing._warned(material)] == ["another"]
+    assert [words.split(": warning: ")[1] for words in closing._warned(material)] == ["another"]

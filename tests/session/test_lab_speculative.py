@@ -109,7 +109,7 @@ def test_no_difference_is_a_reason_to_turn_it_off_only_where_a_gain_is_ruled_out
 def test_what_vllm_warns_of_on_the_arms_that_speculate_is_a_caveat():
     rows = replays({OFF: PLAIN, NGRAM: GOOD, DRAFT: BAD}, {NGRAM: [LOSS], DRAFT: [LOSS]})
     whole = found("speculative", "speculative", [OFF, NGRAM, DRAFT], rows, verdicts=VERDICTS)
-    (caveat,) = [words for words in whole["caveats"] if "vLLM warns" in words]
+    (caveat,) = [words for words in whole["caveats"] if "warning on" in words]
     assert LOSS in caveat and NGRAM in caveat and DRAFT in caveat
 
 

@@ -161,11 +161,11 @@ def _told(row: Mapping[str, Any]) -> str:
 
 
 def _caveats(found: Mapping[str, Any], whole: Sequence[Replayed]) -> list[str]:
-    """What vLLM itself warns of on the arms that speculate and not on the baseline."""
+    """What vLLM itself, or vtune, warns of on the arms that speculate and not on the baseline."""
     base = {text for r in whole if r.arm == found["baseline"] for text in r.result["engine"]["warnings"]}
     rows: dict[str, list[str]] = {}
     for replay in whole:
         for text in replay.result["engine"]["warnings"]:
             if text not in base and replay.arm not in rows.setdefault(text, []):
                 rows[text].append(replay.arm)
-    return [f"vLLM warns on {', '.join(arms)}: {text}" for text, arms in rows.items()]
+    return [f"warning on {', '.join(arms)}: {text}" for text, arms in rows.items()]

@@ -52,14 +52,14 @@ def _of_the_session(material: Material) -> list[str]:
 
 
 def _warned(material: Material) -> list[str]:
-    """What vLLM itself warned of, with the engines that it did for; a comparison may have told it by arm already."""
+    """What vLLM itself, or vtune, warned of for which engines; a comparison may have told it by arm already."""
     told = material.comparison["caveats"] if material.comparison is not None else ()
     engines: dict[str, list[EngineRecord]] = {}
     for _, engine in sorted(material.state.engines.items()):
         for words in engine.warnings:
             if not any(caveat.endswith(f": {words}") for caveat in told):
                 engines.setdefault(words, []).append(engine)
-    return [f"{named(found)}: vLLM warns: {escaped(words)}" for words, found in engines.items()]
+    return [f"{named(found)}: warning: {escaped(words)}" for words, found in engines.items()]
 
 
 def _repeated(material: Material) -> bool:
