@@ -80,9 +80,9 @@ def test_outside_text_is_harmless(raw: str, safe: str) -> None:
 
 
 def test_a_long_line_is_cut_and_costs_no_more() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert plain("x" * 50_000_000, 80) == "x" * 79 + "…"
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 def test_quantiles_are_linear_and_p95_wants_twenty() -> None:
@@ -138,11 +138,11 @@ def test_the_cost_of_a_time_line_does_not_grow_with_the_run() -> None:
         assert line is not None
         best = 1.0
         for _ in range(5):
-            start = time.perf_counter()
+            start = time.process_time()
             plot.draw(
                 44, 12, line.frame(1.0, ((1.0, "100%"),), 40), [Series(line.points(points, 80), "cold", kind="area")]
             )
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
     cost(100)
@@ -199,9 +199,9 @@ def test_the_tail_follows_grows_and_starts_over(tmp_path) -> None:
 def test_a_log_that_explodes_does_not_hold_up_the_screen(tmp_path) -> None:
     log, tail = tmp_path / "engine.log", LogTail()
     log.write_bytes(b"x" * 30_000_000 + b"\nlast\n")
-    start = time.perf_counter()
+    start = time.process_time()
     assert tail.look(log)[-1] == "last"
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 def test_news_is_drawn_at_once_and_moving_numbers_twice_a_second() -> None:

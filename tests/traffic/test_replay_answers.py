@@ -13,7 +13,7 @@ METRICS = ("--per-request-spec-decode-metrics", "summary")
 
 
 async def test_a_sound_answer_has_its_times_tokens_and_engine_numbers(tmp_path):
-    async with serving(*SPECULATION, *METRICS) as standin:
+    async with serving(*SPECULATION, *METRICS, env={"STANDIN_STEP_MS": "20"}) as standin:
         asked = chat("a", "Copy this as JSON, all of it, please", max_tokens=24, ignore_eos=True, group="extract")
         made = await replay(standin.url, tmp_path, [asked])
     a = made.outcomes["a"]
