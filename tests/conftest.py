@@ -1,6 +1,9 @@
 """What all tests share: no test touches the user's own sessions, profiles or recordings."""
 
 import os
+import shutil
+import ssl
+import subprocess
 import sys
 from itertools import groupby
 from pathlib import Path
@@ -88,3 +91,21 @@ def slow(tmp_path, standin_profile) -> Path:
     text = standin_profile.read_text()
     standin_profile.write_text(text.replace('STANDIN_STEP_MS: "1"', 'STANDIN_STEP_MS: "20"'))
     return write_recording(tmp_path / "slow.jsonl", requests=300, max_tokens=16)
+
+
+@pytest.fixture
+def certificate(tmp_path) -> tuple[Path, ssl.SSLContext]:
+    """One that only itself vouches for, of localhost and 127.0.0.1: its file, and a server's context with it."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl to make a certificate")
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run(
+        [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-keyout", str(key), "-out", str(cert), "-subj", "/CN=127.0.0.1", "-addext",
+         "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    own.load_cert_chain(cert, key)
+    return cert, own

@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -20,19 +19,6 @@ from tui.errors import VtuneError
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(not kin.HAVE_PROC, reason="needs /proc")
-
-
-@pytest.fixture(autouse=True)
-def private_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VTUNE_STATE", str(tmp_path / "state"))
-
-
-@pytest.fixture
-async def keeper() -> AsyncIterator[Keeper]:
-    keeper = await Keeper.open()
-    yield keeper
-    if not keeper.lost.done():
-        await keeper.close()
 
 
 async def unruly(keeper: Keeper, folder: Path, *modes: str, name: str = "one") -> tuple[Child, set[tuple[int, int]]]:

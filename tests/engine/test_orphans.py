@@ -19,11 +19,6 @@ HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(not kin.HAVE_PROC, reason="needs /proc")
 
 
-@pytest.fixture(autouse=True)
-def private_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VTUNE_STATE", str(tmp_path / "state"))
-
-
 @pytest.fixture
 def made() -> Iterator[set[tuple[int, int]]]:
     """(pid, start) of what a test made on purpose to have no owner; ended with the test."""

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,6 @@ from tui.errors import Exit, VtuneError
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(not kin.HAVE_PROC, reason="needs /proc")
-
-
-@pytest.fixture
-async def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Keeper]:
-    monkeypatch.setenv("VTUNE_STATE", str(tmp_path / "state"))
-    keeper = await Keeper.open()
-    yield keeper
-    if not keeper.lost.done():
-        await keeper.close()
 
 
 def launch(mode: str, *more: str, port: int | None = None) -> Launch:

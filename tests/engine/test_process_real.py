@@ -22,11 +22,6 @@ pytestmark = pytest.mark.engine
 HERE = Path(__file__).parent
 
 
-@pytest.fixture(autouse=True)
-def private_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VTUNE_STATE", str(tmp_path / "state"))
-
-
 def leftovers() -> set[Path]:
     return {*Path("/dev/shm").glob("psm_*"), *Path("/tmp").glob("vllm_dist_*")}
 

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,15 +24,6 @@ HERE = Path(__file__).parent
 FAKE = f"{HERE / 'fakevllm'}:{HERE}"
 MODULE = "vllm.entrypoints.openai.api_server"
 pytestmark = pytest.mark.skipif(not kin.HAVE_PROC, reason="needs /proc")
-
-
-@pytest.fixture
-async def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Keeper]:
-    monkeypatch.setenv("VTUNE_STATE", str(tmp_path / "state"))
-    keeper = await Keeper.open()
-    yield keeper
-    if not keeper.lost.done():
-        await keeper.close()
 
 
 @pytest.fixture
@@ -222,11 +212,7 @@ async def test_a_server_survives_its_starter_and_a_new_one_is_made(starters: Sta
     assert not alive(who)
 
 
-async def test_closing_the_keeper_leaves_neither_starter_nor_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VTUNE_STATE", str(tmp_path / "state"))
-    keeper = await Keeper.open()
+async def test_closing_the_keeper_leaves_neither_starter_nor_server(keeper: Keeper, tmp_path: Path) -> None:
     starters = Starters(keeper, tmp_path)
     child = await starters.launch(launch(), tmp_path / "log")
     await told(tmp_path / "log")

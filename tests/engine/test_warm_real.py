@@ -55,9 +55,8 @@ async def facts(engine: Engine) -> dict[str, Any]:
 
 @pytest.mark.matrix
 async def test_a_warm_engine_equals_a_plain_one(
-    real_launch: Callable[..., Launch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    real_launch: Callable[..., Launch], tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("VTUNE_STATE", str(tmp_path / "state"))
     keeper = await Keeper.open()
     starters = Starters(keeper, tmp_path)
     seen: dict[str, dict[str, Any]] = {}
@@ -98,9 +97,8 @@ def footprint(keeper: Keeper, starter: int) -> dict[str, int]:
 @pytest.mark.matrix
 @pytest.mark.timeout(5400)
 async def test_many_warm_launches_neither_hang_nor_pile_up(
-    real_launch: Callable[..., Launch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    real_launch: Callable[..., Launch], tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("VTUNE_STATE", str(tmp_path / "state"))
     keeper = await Keeper.open()
     starters = Starters(keeper, tmp_path)
     starter = (await starters.ready(real_launch())).pid

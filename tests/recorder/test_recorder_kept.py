@@ -236,6 +236,7 @@ async def test_calls_for_embeddings_are_kept_without_what_they_have_not(out):
     ("body", "reason"),
     [(b"hello", "not JSON"), (b"[1]", "no JSON object"), (b'{"prompt": 1e999}', "not JSON"),
      (b'{"prompt": "\\ud800"}', "surrogate"), (b"[" * 100_000, "not JSON"), (b"", "not JSON")],
+    ids=["text", "array", "infinity", "surrogate", "nested", "empty"],
 )  # fmt: skip
 async def test_bodies_that_cannot_be_kept_pass_all_the_same(out, body, reason):
     seen = []

@@ -3,10 +3,7 @@
 import asyncio
 import json
 import resource
-import shutil
 import socket
-import ssl
-import subprocess
 
 import pytest
 from standin.fixture import serving
@@ -121,24 +118,6 @@ async def test_a_client_that_hangs_up_before_the_answer():
         async with asyncio.timeout(10):
             await ended.wait()
         await until(lambda: not proxy.clients)
-
-
-@pytest.fixture
-def certificate(tmp_path):
-    """(its file, a server's context with it)."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("no openssl to make a certificate")
-    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
-    subprocess.run(
-        [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-keyout", str(key), "-out", str(cert), "-subj", "/CN=127.0.0.1", "-addext",
-         "subjectAltName=DNS:localhost,IP:127.0.0.1"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    own.load_cert_chain(cert, key)
-    return cert, own
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])

@@ -1,8 +1,6 @@
 import asyncio
-import shutil
 import socket
 import ssl
-import subprocess
 import sys
 import time
 from time import monotonic_ns
@@ -27,8 +25,8 @@ class Collected:
     def on_sent(self, at):
         self.sent = at
 
-    def on_body(self, data, at, kernel):
-        self.body += data
+    def on_body(self, pieces, at, kernel):
+        self.body += b"".join(pieces)
         self.stamps.append((at, kernel))
 
 
@@ -74,24 +72,9 @@ async def test_ipv6():
         pytest.skip(f"no IPv6 loopback here: {error}")
 
 
-@pytest.fixture
-def certificate(tmp_path):
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("no openssl to make a certificate")
-    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
-    subprocess.run(
-        [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-keyout", str(key), "-out", str(cert), "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return cert, key
-
-
 async def test_tls_checks_the_certificate(certificate):
-    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    own.load_cert_chain(*certificate)
-    trusting = ssl.create_default_context(cafile=str(certificate[0]))
+    cert, own = certificate
+    trusting = ssl.create_default_context(cafile=str(cert))
     async with serving(tls=own) as standin:
         head, seen, connection = await get(standin.url, tls=trusting)
         assert head.status == 200 and b"0.32.0" in seen.body
@@ -103,9 +86,7 @@ async def test_tls_checks_the_certificate(certificate):
 
 
 async def test_a_replay_tells_why_a_certificate_is_not_trusted(certificate, tmp_path):
-    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    own.load_cert_chain(*certificate)
-    async with serving(tls=own) as standin:
+    async with serving(tls=certificate[1]) as standin:
         made = await replay(standin.url, tmp_path, [chat("a")])
     failed = made.outcomes["a"]
     assert failed.error_kind == "connection" and failed.error.startswith("TLS: ")
