@@ -248,6 +248,18 @@ async def test_keys_that_were_remapped_act_and_are_named_so() -> None:
         assert "f5" in text(app) and "Help" in text(app)
 
 
+async def test_an_area_whose_key_was_remapped_is_named_with_it() -> None:
+    paths.config().mkdir(parents=True)
+    (paths.config() / "keys.yaml").write_text("area.kv: f2\n")
+    app = VtuneApp(FakeControls(scenes.ready()))
+    async with app.run_test(size=(80, 60)) as pilot:
+        await pilot.pause()
+        assert "1 TTFT" in text(app) and "f2 KV" in text(app)
+        await pilot.press("f2", "question_mark", "end")
+        await pilot.pause()
+        assert "f2 KV cache" in text(app) and "1 TTFT" in text(app) and "2 KV cache" not in text(app).replace("f2", "")
+
+
 @pytest.mark.parametrize(
     ("told", "what", "mend"),
     [

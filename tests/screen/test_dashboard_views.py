@@ -65,6 +65,24 @@ async def test_resizing_keeps_what_is_pending_chosen_and_measured() -> None:
         assert app.screen.query_one(DataTable).row_count == 2
 
 
+async def test_before_the_session_is_open_nothing_is_offered_that_can_not_be_done() -> None:
+    app = VtuneApp(FakeControls())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        screen = text(app)
+        assert "○ opening" in screen and "no run yet" in screen and "replays the recording" not in screen
+        app.dashboard.show(scenes.ready())
+        await pilot.pause()
+        assert "● ready" in text(app) and "no run yet · r replays the recording" in text(app)
+
+
+async def test_the_engine_is_told_of_where_the_levers_leave_room() -> None:
+    tall, low = await shown(scenes.ready(), (160, 48)), await shown(scenes.ready(), (120, 30))
+    for fact in ("plain, 29.4 s", "46,592 tokens", "127.0.0.1:41877"):
+        assert fact in tall
+    assert "127.0.0.1" not in low
+
+
 async def test_two_pending_changes_warn() -> None:
     one = await shown(scenes.pending("speculative"), (200, 60))
     assert "1 change · a apply" in one and "can't be attributed" not in one

@@ -42,6 +42,7 @@ async def test_it_is_marked_and_opens_at_its_end(folder) -> None:
         shown = text(app)
         assert "REOPENED 2026-09-21 12:00" in shown and "the session was closed" in shown
         assert "failed to start" in shown and "no memory for the KV cache" in shown
+        assert "starts it again" not in shown and "l shows the log" in shown
         assert "★ baseline" in shown
 
 
@@ -52,6 +53,8 @@ async def test_keys_go_through_time(folder) -> None:
         begun = player.position().start
         await pilot.press("g")
         assert player.position().at == begun
+        await pilot.pause()
+        assert "no run yet" in text(app) and "replays the recording" not in text(app)
         await pilot.press("right_square_bracket")
         await pilot.pause()
         assert player.position().here.words == "run 1 begins: baseline" and "0/24" in text(app)

@@ -91,7 +91,7 @@ class Hands:
     async def export(self) -> None:
         with self._refusals():
             path = await self._controls.export()
-            self.tell("info", f"report written: {path}")
+            self.tell("info", f"report written to {path}")
 
     async def end_engine(self) -> None:
         running = " A replay is running: it ends too." if self._snapshot().run is not None else ""

@@ -25,13 +25,13 @@ from tui.widgets.startup import Startup
 from tui.widgets.ttft import Ttft
 
 TELLS = {
-    "ttft": ("1 TTFT", Ttft.TELLS),
-    "kv": ("2 KV cache", KvCache.TELLS),
-    "prefix": ("3 Prefix hits", PrefixHits.TELLS),
-    "acceptance": ("4 Acceptance", Acceptance.TELLS),
-    "levers": ("5 Levers", LeverList.TELLS),
-    "runs": ("6 Runs", Runs.TELLS),
-    "requests": ("7 Requests", Requests.TELLS),
+    "ttft": ("TTFT", Ttft.TELLS),
+    "kv": ("KV cache", KvCache.TELLS),
+    "prefix": ("Prefix hits", PrefixHits.TELLS),
+    "acceptance": ("Acceptance", Acceptance.TELLS),
+    "levers": ("Levers", LeverList.TELLS),
+    "runs": ("Runs", Runs.TELLS),
+    "requests": ("Requests", Requests.TELLS),
     "numbers": ("Now", Numbers.TELLS),
 }
 _ELSEWHERE = {
@@ -115,8 +115,10 @@ class HelpText(Lines):
         if areas:
             rows += _row(words((" ".join(self._keys(one) for one in areas), "bold $primary")), "go to an area", width)
         rows += [Content(""), words(("What each area tells", "bold"))]
-        for name, tells in TELLS.values():
-            rows += _row(words((name, "bold")), tells, width)
+        numbered = {one.id: self._keys(one) for one in areas}
+        for area, (name, tells) in TELLS.items():
+            shown = numbered.get(f"area.{area}", "").partition(" ")[0]
+            rows += _row(words((f"{shown} ", "$primary") if shown else "", (name, "bold")), tells, width)
         rows += [Content(""), words(("Glyphs", "bold"))]
         for reuse, meaning in _CLASSES.items():
             rows += _row(words((f"{GLYPHS[reuse]} {reuse}", f"${reuse}")), meaning, width)

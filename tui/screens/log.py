@@ -95,7 +95,8 @@ class LogScreen(Once, Screen[None]):
         since = self._snapshot.engine.since
         age = f" {figures.age(self._snapshot.now - since)}" if since else ""
         state = words((f"{glyph} {word}", style), (age, "$dim"))
-        name = "no engine log yet" if self._path is None else self._path.name
+        none = "vtune did not start this engine" if self._snapshot.engine.state == "attached" else "none yet"
+        name = none if self._path is None else self._path.name
         parts = [words(("Engine log  ", "bold"), (plain(name), "")), *self._about()]
         line = Content("")
         for part in parts:

@@ -4,13 +4,18 @@ None means unknown or not measured, and is drawn as such, never as zero. Seconds
 throughout; wall-clock times are epoch seconds. Widgets read this and nothing else.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from tui.metrics.buckets import Coarse
 from tui.session.kv_picture import KvPicture
-from tui.traffic.tick import Finished, InFlight
+
+if TYPE_CHECKING:
+    # Not loaded before the first paint, which shows an empty snapshot.
+    from tui.metrics.buckets import Coarse
+    from tui.traffic.tick import Finished, InFlight
 
 EngineState = Literal[
     "none", "starting", "warming", "ready", "parked", "stopping", "stopped", "failed", "died", "attached", "unreachable"
@@ -186,6 +191,7 @@ class Snapshot:
     runs: tuple[RunView, ...] = ()
     notices: tuple[Notice, ...] = ()
     recorder: RecorderView | None = None
+    kept: bool = False  # of a session that is only read: nothing can be started, changed or ended in it
     next_step: str | None = None  # after the newest run: "LEVER=VALUE: why", or that nothing is worth trying
 
     @property

@@ -1,6 +1,6 @@
 """Speculative decoding: how many proposed tokens are accepted, over time and by draft position."""
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -16,8 +16,7 @@ NO_PROPOSAL = ("ngram", "ngram-gpu", "suffix")  # propose nothing in a step wher
 _PARTS = " ▏▎▍▌▋▊▉"
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     state: Switch
     method: str | None
     window: Points
@@ -91,7 +90,7 @@ def _over_time(view: View, width: int, height: int) -> list[Content]:
     frame = line.frame(top, ticks, width - GUTTER)
     series = [Series(line.points(points, 2 * (width - GUTTER)), "partial", kind="area")]
     title = "tokens per step" if counted else "accepted share"
-    return [words((title, "$dim")), *draw(width, height - 1, replace(frame, y=(low, top)), series)]
+    return [words((title, "$dim")), *draw(width, height - 1, frame._replace(y=(low, top)), series)]
 
 
 def _bars(shares: tuple[float, ...], width: int) -> list[Content]:

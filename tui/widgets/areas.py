@@ -4,6 +4,7 @@ from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
 
+from tui.widgets.key_names import key
 from tui.widgets.panel import words
 
 NAMES = {
@@ -40,11 +41,11 @@ class Areas(Widget):
     def _line(self, names: list[str] | None) -> Content:
         """Without names, only the area in hand is named."""
         line = Content("")
-        for number, (area, (name, _)) in enumerate(NAMES.items(), 1):
+        for number, (area, (name, _)) in enumerate(NAMES.items()):
             here = area == self._area
-            text = names[number - 1] if names else name if here else ""
+            text = names[number] if names else name if here else ""
             style = "bold $primary reverse" if here else "$dim"
-            key = (f" {number}" if text else f" {number} ", style if here else "bold $footer-key-foreground")
-            part = words(key, (f" {text} " if text else "", style))
+            shown = f" {key(f'area.{area}')}{'' if text else ' '}"
+            part = words((shown, style if here else "bold $footer-key-foreground"), (text and f" {text} ", style))
             line += part.stylize(Style.from_meta({"@click": f"screen.area('{area}')"}))
         return line

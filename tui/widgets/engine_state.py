@@ -1,6 +1,6 @@
 """How each state of the engine looks: a glyph, words and a style, so that colour is never alone."""
 
-from tui.session.snapshot import EngineState
+from tui.session.snapshot import EngineState, Snapshot
 
 STATES: dict[EngineState, tuple[str, str, str]] = {
     "none": ("○", "no engine", "$dim"),
@@ -17,3 +17,8 @@ STATES: dict[EngineState, tuple[str, str, str]] = {
 }
 COMING_UP: frozenset[EngineState] = frozenset({"starting", "warming", "parked", "stopping"})
 BROKEN: frozenset[EngineState] = frozenset({"failed", "died", "unreachable"})
+
+
+def serves(snapshot: Snapshot) -> bool:
+    """Whether a replay could be started: an engine is there, none runs, and the session is not one to be read only."""
+    return snapshot.engine.state in ("ready", "attached") and snapshot.run is None and not snapshot.kept

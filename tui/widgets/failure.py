@@ -1,6 +1,6 @@
 """A failed start or a dead engine: cause and mend in words, and the end of its log."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -12,12 +12,12 @@ from tui.widgets.panel import Panel, words
 from tui.widgets.plain import plain
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     state: EngineState
     what: str
     mend: str
     pending: bool
+    kept: bool
     log: tuple[str, ...]
 
 
@@ -32,11 +32,10 @@ class FailureView(Panel):
         engine = snapshot.engine
         if engine.failure is None:
             whole = f"{key('log')} shows the whole log"
-            return View(engine.state, "no cause was found in the log", whole, bool(snapshot.pending), ())
+            return View(engine.state, "no cause was found in the log", whole, bool(snapshot.pending), snapshot.kept, ())
         self._tail.look(engine.log_path)
-        return View(
-            engine.state, engine.failure.what, engine.failure.mend, bool(snapshot.pending), tuple(self._tail.lines)
-        )
+        what, mend, log = engine.failure.what, engine.failure.mend, tuple(self._tail.lines)
+        return View(engine.state, what, mend, bool(snapshot.pending), snapshot.kept, log)
 
     def heading(self, view: View) -> list[Content]:
         glyph, word, style = STATES[view.state]
@@ -48,16 +47,16 @@ class FailureView(Panel):
             *words(("mend   ", "$dim"), plain(view.mend)).wrap(width),
         ]
         if height > len(lines) + 1:
-            lines += [
-                Content(""),
-                words(
-                    (f"{key('restart')} starts it again", "$dim"),
-                    (f" · {key('undo')} undoes the change" if view.pending else "", "$dim"),
-                    (f" · {key('log')} shows the log", "$dim"),
-                ),
-            ]
+            lines += [Content(""), words((" · ".join(_keys(view)), "$dim"))]
         room = height - len(lines) - 1
         if room > 0 and view.log:
             lines.append(Content(""))
             lines += log_lines(view.log, width, room)
         return lines
+
+
+def _keys(view: View) -> list[str]:
+    """What can be done now; in a session that is only read, nothing but to read on."""
+    restart = [] if view.kept else [f"{key('restart')} starts it again"]
+    undo = [f"{key('undo')} undoes the change"] if view.pending and not view.kept else []
+    return [*restart, *undo, f"{key('log')} shows the log"]

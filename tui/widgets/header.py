@@ -1,6 +1,6 @@
 """The top line: what is served, how the engine is and for how long, and how far the replay is."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.content import Content
 from textual.widget import Widget
@@ -14,8 +14,7 @@ from tui.widgets.plain import plain
 _BAR_WIDEST = 24
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     names: tuple[str, ...]  # profile, model, vLLM, device: the last is the first to go when there is no room
     state: EngineState
     age: str
@@ -24,6 +23,7 @@ class View:
     tail: str
     paused: bool
     stale: str = ""  # how old the newest metrics are, where that matters
+    opening: bool = False
 
 
 class Header(Widget):
@@ -33,7 +33,7 @@ class Header(Widget):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self._view = View(("vtune",), "none", "", None, 0.0, "", False)
+        self._view = View((), "none", "", None, 0.0, "", False, opening=True)
         self._paused = False
 
     def show(self, snapshot: Snapshot) -> None:
@@ -80,7 +80,7 @@ def _view(snapshot: Snapshot, paused: bool) -> View:
     seen = snapshot.metrics.age_s
     stale = f"metrics {figures.age(seen)} old" if seen is not None and seen > STALE_S else ""
     if run is None:
-        return View(names, engine.state, since, None, 0.0, "", paused, stale)
+        return View(names, engine.state, since, None, 0.0, "", paused, stale, not snapshot.session_id)
     done = run.ok + run.failed + run.cancelled
     share = done / run.total if run.total else 0.0
     tail = f"{done}/{run.total} {_time(run, snapshot.now)}"
@@ -109,7 +109,7 @@ def _names(names: tuple[str, ...], room: int) -> Content:
 
 
 def _engine(view: View) -> Content:
-    glyph, word, style = STATES[view.state]
+    glyph, word, style = ("○", "opening", "$dim") if view.opening else STATES[view.state]
     pause = (("⏸ drawing paused", "bold $warning"), "   ") if view.paused else ()
     stale = ((f"▲ {view.stale}", "$warning"), "  ") if view.stale else ()
     return Content.assemble(*pause, *stale, (f"{glyph} {word}", style), (f" {view.age}" if view.age else "", "$dim"))

@@ -2,8 +2,8 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, log10
+from typing import NamedTuple
 
 P95_FROM = 20
 """Samples from which a p95 is shown."""
@@ -25,8 +25,7 @@ def p95(ordered: Sequence[float]) -> float | None:
     return quantile(ordered, 0.95) if len(ordered) >= P95_FROM else None
 
 
-@dataclass(frozen=True, slots=True)
-class LogAxis:
+class LogAxis(NamedTuple):
     """A time axis from `low` to `high` seconds, both of the 1-2-5 series, over `columns` cells."""
 
     low: float

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 _DEFAULTS = {
     "replay": "r", "apply": "a", "undo": "u", "drop": "U", "cancel": "x", "baseline": "b", "restart": "R", "log": "l",
     "help": "?", "record": "t", "maximise": "m", "lever.toggle": "space", "lever.edit": "enter", "back": "escape",
-    "area.runs": "6",
+    "area.ttft": "1", "area.kv": "2", "area.prefix": "3", "area.acceptance": "4", "area.levers": "5", "area.runs": "6",
+    "area.requests": "7",
 }  # fmt: skip
 _names = dict(_DEFAULTS)
 

@@ -1,6 +1,6 @@
 """KV-cache usage over time, with its peak and the size of the pool."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -18,8 +18,7 @@ LEAST_PLOT = 8
 _TOPS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     usage: Points
     peak: float | None
     pool_tokens: int | None

@@ -1,6 +1,7 @@
 """The levers in the order that matters for RAG, each with what runs and what is pending."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual import events
 from textual.binding import Binding
@@ -9,6 +10,7 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from tui.session.snapshot import LeverView, Snapshot
+from tui.widgets.engine_facts import facts, rows
 from tui.widgets.panel import Panel, words
 from tui.widgets.plain import plain
 
@@ -19,12 +21,12 @@ _WIDEST = 52
 Row = str | LeverView  # a group's name, or a lever
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     levers: tuple[LeverView, ...]
     mismatches: tuple[str, ...]
     cursor: int
     focused: bool
+    facts: tuple[tuple[str, str], ...] = ()  # of the engine that these are the levers of
 
 
 def in_order(levers: tuple[LeverView, ...]) -> tuple[LeverView, ...]:
@@ -111,7 +113,7 @@ class LeverList(Panel):
     def view(self, snapshot: Snapshot) -> View:
         levers = in_order(snapshot.levers)
         cursor = max(0, min(self.cursor, len(levers) - 1))
-        return View(levers, snapshot.engine.mismatches, cursor, self.has_focus)
+        return View(levers, snapshot.engine.mismatches, cursor, self.has_focus, facts(snapshot.engine))
 
     def heading(self, view: View) -> list[Content]:
         return [words("Levers")]
@@ -126,12 +128,19 @@ class LeverList(Panel):
             at = index == view.cursor
             for line in _lines(lever, width, at, at and view.focused, differs(lever, view.mismatches)):
                 lines.append((lever, line))
+        cut = 3 < height < len(lines)
+        height -= cut
         here = [number for number, (row, _) in enumerate(lines) if row is view.levers[view.cursor]]
         self._top = max(0, min(self._top, here[0] - 1, len(lines) - height))
         self._top = max(self._top, here[-1] - height + 1)
         shown = lines[self._top : self._top + height]
+        if cut and isinstance(shown[-1][0], str):
+            shown.pop()  # a heading without a lever under it
+        more = [_more(lines[: self._top], lines[self._top + height :])] if cut else []
         self._rows = [row for row, _ in shown]
-        return [line for _, line in shown]
+        free = height - len(shown) - 2
+        told = [words(("engine", "$dim")), *rows(view.facts, min(width, _WIDEST))] if free > len(view.facts) else []
+        return [*(line for _, line in shown), *more, *([Content("")] if told else []), *told]
 
     def watch_cursor(self) -> None:
         self.show(self._snapshot)
@@ -176,6 +185,13 @@ class LeverList(Panel):
             if lever.name == name:
                 self.cursor = place
                 self.action_edit()
+
+
+def _more(above: list[tuple[Row, Content]], below: list[tuple[Row, Content]]) -> Content:
+    """How many levers are out of sight, and where."""
+    counts = [len({row.name for row, _ in rows if isinstance(row, LeverView)}) for rows in (above, below)]
+    told = [f"{arrow} {count} more" for arrow, count in zip("↑↓", counts, strict=True) if count]
+    return words(("  " + " · ".join(told), "$dim"))
 
 
 def _lines(lever: LeverView, width: int, at: bool, focused: bool, differs: bool) -> list[Content]:

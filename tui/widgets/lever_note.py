@@ -1,6 +1,6 @@
 """Under the levers: what the one under the cursor gains and costs, and what is pending."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -12,13 +12,13 @@ from tui.widgets.panel import words
 from tui.widgets.plain import plain
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     lever: LeverView | None
     pending: int
     proven: bool | None  # asked = applied; None while nothing was read back
     mismatches: tuple[str, ...]
     warnings: tuple[str, ...]
+    kept: bool = False
 
 
 class LeverNote(Lines):
@@ -35,7 +35,8 @@ class LeverNote(Lines):
         lever = next((one for one in snapshot.levers if one.name == self._lever), None)
         read = [one for one in snapshot.levers if one.applied is not None]
         proven = None if not read else not snapshot.engine.mismatches
-        view = View(lever, len(snapshot.pending), proven, snapshot.engine.mismatches, snapshot.engine.warnings)
+        engine = snapshot.engine
+        view = View(lever, len(snapshot.pending), proven, engine.mismatches, engine.warnings, snapshot.kept)
         if view != self._view:
             self._view = view
             self.refresh(layout=True)
@@ -89,5 +90,6 @@ def _state(view: View) -> list[Content]:
         )
     if view.pending:
         number = f"{view.pending} change{'s' if view.pending > 1 else ''}"
-        lines.append(words((number, "bold $warning"), (f" · {key('apply')} apply · {key('undo')} undo", "$dim")))
+        keys = " not applied" if view.kept else f" · {key('apply')} apply · {key('undo')} undo"
+        lines.append(words((number, "bold $warning"), (keys, "$dim")))
     return lines

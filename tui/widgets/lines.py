@@ -19,4 +19,9 @@ class Lines(Widget):
         return len(self.lines(max(1, width)))
 
     def render(self) -> Content:
-        return Drawing(self.lines(max(1, self.content_size.width)), self.app.theme)
+        width, height = self.content_size
+        lines = self.lines(max(1, width))
+        if 0 < height < len(lines):  # what is cut off is seen to be
+            last = lines[height - 1].truncate(max(0, width - 1))
+            lines = [*lines[: height - 1], Content.assemble(last, ("…", "$dim"))]
+        return Drawing(lines, self.app.theme)

@@ -1,8 +1,7 @@
 """The lines of a log with how bad each is, which of them are shown, and where a text was found; no screen."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tui.widgets.log_tail import severity
 
@@ -18,8 +17,7 @@ _SHOWN: dict[Filter, frozenset[str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(NamedTuple):
     text: str
     level: str
 

@@ -104,8 +104,10 @@ class LogView(ScrollView, can_focus=True):
         if not self.scroll_offset.y <= place < self.scroll_offset.y + height:
             self.scroll_to(y=max(0, place - height // 2), animate=False, immediate=True, force=True)
         found = self.log_lines.shown[place].text.casefold().find(self.log_lines.sought)
-        if not self.scroll_offset.x <= found < self.scroll_offset.x + self.size.width - 4:
-            self.scroll_to(x=max(0, found - 8), animate=False, immediate=True, force=True)
+        fits = found + len(self.log_lines.sought) < self.size.width - 4
+        # The line's beginning where the match is in it, for what a line is about stands there.
+        if fits or not self.scroll_offset.x <= found < self.scroll_offset.x + self.size.width - 4:
+            self.scroll_to(x=0 if fits else max(0, found - 8), animate=False, immediate=True, force=True)
 
     def render_line(self, y: int) -> Strip:
         left, top = self.scroll_offset

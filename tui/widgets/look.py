@@ -49,6 +49,9 @@ DARK = Theme(
         "block-cursor-foreground": "#eef2f8",
         "block-cursor-text-style": "bold",
         "block-cursor-blurred-background": "#1d2430",
+        "scrollbar": "#465065",
+        "scrollbar-background": "#161b24",
+        "scrollbar-corner-color": "#161b24",
         "block-cursor-blurred-foreground": "#d7dde8",
     },
 )
@@ -87,6 +90,9 @@ LIGHT = Theme(
         "block-cursor-foreground": "#10161f",
         "block-cursor-text-style": "bold",
         "block-cursor-blurred-background": "#e2e6ec",
+        "scrollbar": "#b4bcc8",
+        "scrollbar-background": "#eceff3",
+        "scrollbar-corner-color": "#eceff3",
         "block-cursor-blurred-foreground": "#1c2430",
     },
 )
@@ -126,6 +132,9 @@ SIXTEEN = Theme(
         "block-cursor-foreground": "#ffffff",
         "block-cursor-text-style": "bold",
         "block-cursor-blurred-background": "#000000",
+        "scrollbar": "#aaaaaa",
+        "scrollbar-background": "#000000",
+        "scrollbar-corner-color": "#000000",
         "block-cursor-blurred-foreground": "#ffffff",
     },
 )

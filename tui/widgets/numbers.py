@@ -1,6 +1,6 @@
 """The strip of numbers beside the panels: how busy, how fast, how well."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.content import Content
 from textual.geometry import Size
@@ -17,8 +17,7 @@ LATE_S = 0.05
 """Send lag from which it is told: TTFT counts from when a request was due."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     label: str
     value: str
     alarm: str = ""  # a style, where the number is bad news
@@ -31,6 +30,12 @@ class Item:
 
 class Numbers(Panel, can_focus=False):
     TELLS = "Requests and tokens of this replay; when none runs, of the last one."
+
+    def show(self, snapshot: Snapshot) -> None:
+        before, width = self._view, self.content_size.width
+        super().show(snapshot)
+        if before and before is not self._view and len(_rows(before, width)) != len(_rows(self._view, width)):
+            self.refresh(layout=True)
 
     def view(self, snapshot: Snapshot) -> tuple[Item, ...]:
         return (*_requests(snapshot), *_speed(snapshot), *_engine(snapshot))
@@ -60,12 +65,12 @@ def _widths(rows: list[tuple[Item, ...]]) -> list[int]:
 
 
 def _rows(view: tuple[Item, ...], width: int) -> list[tuple[Item, ...]]:
-    """As few rows as fit with a cell between the columns, evenly filled."""
+    """As few rows as fit with two cells between the columns, evenly filled: two labels must not read as one."""
     for count in range(1, len(view) + 1):
         per_row = -(-len(view) // count)
         rows = [view[start : start + per_row] for start in range(0, len(view), per_row)]
         widths = _widths(rows)
-        if sum(widths) + len(widths) - 1 <= width:
+        if sum(widths) + 2 * (len(widths) - 1) <= width:
             return rows
     return [(item,) for item in view]
 
@@ -91,7 +96,7 @@ def _speed(snapshot: Snapshot) -> tuple[Item, ...]:
     seen = snapshot.metrics
     return (
         Item("out tok/s", figures.rate(_last(seen.output_tokens_per_s))),
-        Item("prompt tok/s", figures.rate(_last(seen.prompt_tokens_per_s))),
+        Item("in tok/s", figures.rate(_last(seen.prompt_tokens_per_s))),
         Item("TPOT", figures.millis(_tpot(snapshot)), room=6),
     )
 

@@ -8,10 +8,9 @@ plot stays right when the theme changes.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from textual.content import Content
 
@@ -24,8 +23,7 @@ XY = tuple[float, float | None]
 _x, _y = itemgetter(0), itemgetter(1)
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(NamedTuple):
     """Points of one role. `marker` is ``braille`` or one character; None in y leaves a gap."""
 
     points: tuple[XY, ...]
@@ -34,8 +32,7 @@ class Series:
     kind: Literal["line", "area", "stems", "points"] = "line"
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """Limits and ticks; `uprights` are vertical marks over the whole height."""
 
     x: tuple[float, float]

@@ -1,6 +1,6 @@
 """Prefix-cache hit rate: each window, the whole run, and the most that this recording could reach."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -11,8 +11,7 @@ from tui.widgets.time_columns import columns
 from tui.widgets.timeline import Timeline, marked
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     state: Switch
     window: Points
     run: float | None

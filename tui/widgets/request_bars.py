@@ -1,7 +1,7 @@
 """Bars of requests on a clock that ends now: packed into lanes, or a line each with name and time; pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -20,8 +20,7 @@ _LABEL = 14
 """Cells that a name gets at most; its end tells requests apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """Seconds from the start of the run: due, where its prefill starts, its first token, its end or now."""
 
     id: str

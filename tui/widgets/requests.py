@@ -1,15 +1,17 @@
 """Requests as bars on one clock: a long prefill that holds up short ones is seen."""
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
 from tui.session.snapshot import Snapshot
-from tui.traffic.tick import Finished, InFlight
 from tui.widgets import figures
 from tui.widgets.panel import Panel, words
 from tui.widgets.plain import plain
 from tui.widgets.request_bars import GLYPHS, Bar, lanes, rows, span_of
+
+if TYPE_CHECKING:
+    from tui.traffic.tick import Finished, InFlight
 
 _ROW_EACH = 8
 """Lines from which every request gets a line of its own, with its name."""
@@ -17,8 +19,7 @@ _KEPT = 240
 """Requests that ended, of which the newest are looked at: more do not fit any screen."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     bars: tuple[Bar, ...]  # in the order in which they were due
     now: float  # from the start of the run, in half seconds
     in_flight: int
@@ -61,14 +62,14 @@ class Requests(Panel):
 _PHASES = (("queued", "unknown"), ("prefill", "prefill"), ("decode", "decode"))
 
 
-def _flying(one: InFlight, now: float) -> Bar:
+def _flying(one: "InFlight", now: float) -> Bar:
     """Until its first token, what was sent may also wait inside the engine: that is known when it has ended."""
     sent = now if one.sent_s is None else one.sent_s
     first = now if one.first_s is None else one.first_s
     return Bar(one.id, one.due_s, min(sent, now), min(first, now), max(now, one.due_s), "")
 
 
-def _ended(finished: tuple[Finished, ...]) -> tuple[Bar, ...]:
+def _ended(finished: "tuple[Finished, ...]") -> tuple[Bar, ...]:
     bars = []
     for one in finished[-_KEPT:]:
         due = one.due_s if one.due_s is not None else _due(one)
@@ -82,7 +83,7 @@ def _ended(finished: tuple[Finished, ...]) -> tuple[Bar, ...]:
     return tuple(bars)
 
 
-def _due(one: Finished) -> float | None:
+def _due(one: "Finished") -> float | None:
     """Of a run recorded before it was told."""
     return None if one.e2e_s is None else max(0.0, one.at_s - one.e2e_s)
 

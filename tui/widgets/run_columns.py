@@ -1,16 +1,14 @@
 """The columns of the runs table, each a declaration: what it shows of a vtune.run/1 result, and when it gives way."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tui.session.snapshot import RunView
 from tui.widgets import figures
 from tui.widgets.plain import plain
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     key: str
     label: str
     cell: Callable[[RunView], str]
@@ -60,6 +58,6 @@ def fitting(width: int) -> tuple[Column, ...]:
         shown.remove(max(reversed(shown), key=lambda column: column.rank))
     spare = width - sum(column.width + 2 for column in shown)
     return tuple(
-        replace(column, width=column.width + max(0, min(spare, 30))) if column.key == "change" else column
+        column._replace(width=column.width + max(0, min(spare, 30))) if column.key == "change" else column
         for column in shown
     )

@@ -10,6 +10,7 @@ from textual.widgets import DataTable
 
 from tui.session.snapshot import RunView, Snapshot
 from tui.widgets import figures
+from tui.widgets.engine_state import serves
 from tui.widgets.key_names import key
 from tui.widgets.next_step import NextStep
 from tui.widgets.panel import words
@@ -35,6 +36,7 @@ class Runs(Vertical):
         super().__init__(id=id, classes=classes)
         self.border_title = "Runs"
         self._runs: tuple[RunView, ...] = ()
+        self._serves = False
         self._columns: tuple[Column, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -44,9 +46,9 @@ class Runs(Vertical):
 
     def show(self, snapshot: Snapshot) -> None:
         self.query_one(NextStep).tell(snapshot.next_step)
-        if snapshot.runs != self._runs:
+        if snapshot.runs != self._runs or serves(snapshot) != self._serves:
             fresh = len(snapshot.runs) > len(self._runs)
-            self._runs = snapshot.runs
+            self._runs, self._serves = snapshot.runs, serves(snapshot)
             self._fill(self._columns, last=fresh)
 
     def focus(self, scroll_visible: bool = True) -> "Runs":
@@ -87,7 +89,8 @@ class Runs(Vertical):
         run = self.selected
         detail = self.query_one(RunDetail)
         if run is None:
-            detail.tell("", [words((f"no run yet · {key('replay')} replays the recording", "$dim"))], [])
+            replays = f" · {key('replay')} replays the recording" if self._serves else ""
+            detail.tell("", [words((f"no run yet{replays}", "$dim"))], [])
             return
         hidden = [column for column in COLUMNS if column.key not in {shown.key for shown in self._columns}]
         parts = [words((f"{column.label} ", "$dim"), column.cell(run)) for column in hidden]

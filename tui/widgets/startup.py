@@ -1,6 +1,6 @@
 """The engine coming up: its phases with the time of each, and the last lines of its log."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -13,8 +13,7 @@ from tui.widgets.panel import Panel, words
 from tui.widgets.plain import plain
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     state: EngineState
     elapsed: int
     phases: tuple[PhaseView, ...]

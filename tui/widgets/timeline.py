@@ -1,6 +1,6 @@
 """The time axis that the panels over time share: from the start of the run, with the levers' changes marked."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -13,8 +13,7 @@ from tui.widgets.plot import XY, Frame, decimate
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400)
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(NamedTuple):
     """Epoch seconds `start` to `end`, drawn as seconds from `start`."""
 
     start: float

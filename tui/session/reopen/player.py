@@ -55,7 +55,7 @@ class Player:
         if self._baseline in state.runs and self._baseline != state.baseline:
             state = copy.copy(state)
             state.baseline = self._baseline
-        picture = views.snapshot(state, self.folder, self._at, None)
+        picture = replace(views.snapshot(state, self.folder, self._at, None), kept=True)
         if self._following or picture.engine.state not in ("starting", "warming"):
             return picture
         # Its log is as it became later: beside an engine that only starts it would tell of its end.
