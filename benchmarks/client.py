@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("--peers", type=Path, default=Path(os.environ.get("VTUNE_PEERS", HERE / "peers")))
     parser.add_argument("--setup", action="store_true", help="install the other clients into --peers, and end")
     parser.add_argument("--only", help="these clients, separated by commas")
-    parser.add_argument("--cases", help="cases whose name begins so, separated by commas")
+    parser.add_argument("--case", action="append", default=[], help="the cases whose name begins so; may be said again")
     asked = parser.parse_args()
     if asked.setup:
         peers.set_up(asked.peers)
@@ -199,7 +199,7 @@ def main() -> None:
 
     there = peers.installed(asked.peers.resolve(), str(model.place("bundled:smollm2-135m")))
     there = [peer for peer in there if not asked.only or peer.name in asked.only.split(",")]
-    cases = [c for c in CASES if not asked.cases or c.name.startswith(tuple(asked.cases.split(",")))]
+    cases = [c for c in CASES if not asked.case or c.name.startswith(tuple(asked.case))]
     if (load := os.getloadavg()[0]) > 0.5:
         print(f"the machine is busy (load {load:.1f}): p99 will be that of its scheduler")
     print(_ROW.format(*_HEAD))

@@ -47,7 +47,7 @@ class Seen:
     def on_sent(self, at: int) -> None:
         pass
 
-    def on_body(self, data: bytes, at: int, kernel: bool) -> None:
+    def on_body(self, pieces: list[bytes], at: int, kernel: bool) -> None:
         self.first = self.first or at
         self.last = at
 

@@ -5,8 +5,10 @@ from time import monotonic_ns
 
 import pytest
 
-from tui.traffic.replay.answer import LATE_NS, Answer, parse
-from tui.traffic.replay.like import Like
+from tui.traffic.replay.answer import LATE_NS, Answer
+from tui.traffic.replay.learned import Learned
+from tui.traffic.replay.like import Shapes
+from tui.traffic.replay.parse import parse
 from tui.traffic.replay.scan import ContentScan
 
 
@@ -36,11 +38,11 @@ SHAPES = {
 
 @pytest.mark.parametrize("name", SHAPES)
 async def test_it_counts_what_the_parse_counts(name):
-    scan = ContentScan()
+    learned = Learned()
     for _ in range(2):  # the second answer meets what the first one taught
-        answer = Answer(lambda count: None, scan)
+        answer = Answer(lambda count: None, learned)
         for number, event in enumerate(SHAPES[name]):
-            answer.on_body(event + b"\n\n", 1000 + number, False)
+            answer.on_body([event + b"\n\n"], 1000 + number, False)
         parsed = await parse(answer)
         assert answer.chunks == len(parsed.content_ns) > 0 and answer.missed == 0
         assert answer.first == parsed.content_ns[0]
@@ -54,10 +56,10 @@ def test_events_of_a_known_shape_are_not_parsed():
 
 async def test_a_scan_that_was_wrong_is_counted():
     """A server that puts a key of the same name elsewhere, after the scan has learned the plain shape."""
-    scan = ContentScan()
-    answer = Answer(lambda count: None, scan)
-    answer.on_body(chunk(text="w") + b"\n\n", 1, False)
-    answer.on_body(b'data: {"choices":[],"note":{"text":"not content"}}\n\n', 2, False)
+    learned = Learned()
+    answer = Answer(lambda count: None, learned)
+    answer.on_body([chunk(text="w") + b"\n\n"], 1, False)
+    answer.on_body([b'data: {"choices":[],"note":{"text":"not content"}}\n\n'], 2, False)
     parsed = await parse(answer)
     assert (len(parsed.content_ns), answer.chunks, answer.missed) == (1, 2, 1)
 
@@ -66,13 +68,13 @@ async def test_events_that_share_a_read_or_were_read_late_are_coalesced():
     event = chunk(delta={"content": "w"}) + b"\n\n"
     answer = Answer(lambda count: None)
     now = monotonic_ns()
-    answer.on_body(event, now, True)
-    answer.on_body(event * 3, now + 1, False)  # three share one time
-    answer.on_body(event[:9], now + 2, False)
-    answer.on_body(event[9:], now + 3, False)  # one event in two reads has the time of its end
-    answer.on_body(event, monotonic_ns() - 3 * LATE_NS, True)  # the kernel had it long before
+    answer.on_body([event], now, True)
+    answer.on_body([event * 3], now + 1, False)  # three share one time
+    answer.on_body([event[:9]], now + 2, False)
+    answer.on_body([event[9:]], now + 3, False)  # one event in two reads has the time of its end
+    answer.on_body([event], monotonic_ns() - 3 * LATE_NS, True)  # the kernel had it long before
     parsed = await parse(answer)
-    assert (len(parsed.content_ns), parsed.coalesced, answer.late) == (6, 4, {3})
+    assert (len(parsed.content_ns), parsed.coalesced, len(answer.late)) == (6, 4, 1)
 
 
 WORDS = ["w", " two", 'a "quote"', "back\\slash", "é\u2028", "tab\there", "\x7f", "\U0001f600", "", '{"content":"x"}']
@@ -108,22 +110,48 @@ async def test_reading_alike_events_by_their_text_alone_gives_what_the_parser_gi
         answer = Answer(lambda count: None)
         events = [*VARIANTS.get(name, ()), *SHAPES.get(name, ())] * 8 + VARIANTS.get(name, [])[:1] * 99
         for number, event in enumerate(events):
-            answer.on_body(event + b"\n\n", 1000 + number, False)
+            answer.on_body([event + b"\n\n"], 1000 + number, False)
         return await parse(answer)
 
     def told(parsed):
         return {**vars_of(parsed), "text": "".join(parsed.text), "reasoning": "".join(parsed.reasoning)}
 
     short = await read()
-    monkeypatch.setattr(Like, "read", lambda *_: None)
+    monkeypatch.setattr(Shapes, "like", lambda *_: None)
     assert told(short) == told(await read())
 
 
 async def test_alike_events_are_not_parsed_one_by_one(monkeypatch):
     answer = Answer(lambda count: None)
     for number in range(500):
-        answer.on_body(chunk(delta={"content": f" w{number}"}) + b"\n\n", number, False)
+        answer.on_body([chunk(delta={"content": f" w{number}"}) + b"\n\n"], number, False)
     parsed = []
     real = json.loads
     monkeypatch.setattr(json, "loads", lambda *words: parsed.append(1) or real(*words))
     assert "".join((await parse(answer)).text).endswith(" w498 w499") and len(parsed) < 40
+
+
+async def test_an_answer_with_another_id_and_time_is_read_by_the_shape_of_the_first(monkeypatch):
+    learned, real, parsed = Learned(), json.loads, []
+    monkeypatch.setattr(json, "loads", lambda *words: parsed.append(1) or real(*words))
+    for number in range(6):
+        answer = Answer(lambda count: None, learned)
+        for word in (b"w", rb" \"two\"", rb"\n\u00e9", b" four") * 5:
+            row = b'data: {"id":"c-%d","created":%d,"choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n'
+            answer.on_body([row % (number, 1700000000 + number, word)], number, False)
+        told = await parse(answer)
+        assert "".join(told.text) == 'w "two"\n\u00e9 four' * 5
+        assert (answer.chunks, len(told.content_ns), answer.missed) == (20, 20, 0)
+    assert len(parsed) < 12
+
+
+async def test_pieces_that_are_no_events_are_read_all_the_same():
+    """A proxy in between cuts where it likes."""
+    whole = b"".join(chunk(delta={"content": f" w{n}"}) + b"\n\n" for n in range(60)) + b"data: [DONE]\n\n"
+    for size in (1, 7, 100, 101, 1000, len(whole)):
+        answer = Answer(lambda count: None)
+        for start in range(0, len(whole), size):
+            answer.on_body([whole[start : start + size]], start, False)
+        told = await parse(answer)
+        assert "".join(told.text) == "".join(f" w{n}" for n in range(60)) and told.done
+        assert (answer.chunks, len(told.content_ns), answer.missed) == (60, 60, 0)

@@ -23,6 +23,28 @@ def test_chunks_extensions_and_trailers_however_it_is_cut(size):
     assert parser.trailers == {"x-sum": "7, 8"}
 
 
+SIZES = {
+    "alike": [9] * 40,
+    "all others": range(1, 60),
+    "one with line ends": [5] * 20 + [-8] + [5] * 20,
+    "large and small": [3, 70_000, 3, 3, 3, 70_000, 3],
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("size", [None, 7, 100, 1000])
+@pytest.mark.parametrize("end", [b"0\r\n\r\n", b"0\r\nX-Sum: 7\r\n\r\n", b"000\r\n\r\n", b"0\n\n"])
+def test_many_chunks_of_one_read_are_those_that_were_sent(name, size, end):
+    chunks = [b"\r\nx\r\n\r\ny" if n < 0 else b"%c" % (97 + n % 26) * n for n in SIZES[name]]
+    data = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + end
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for _ in range(2):  # the second time all sizes are known
+        parser, body = parsed(head + data, size=size)
+        assert body == b"".join(chunks) and parser.complete and parser.excess == b""
+    parser.feed(b"")
+    assert ResponseParser().feed_pieces(head + data) == chunks
+
+
 def test_part_of_a_chunk_is_given_out_at_once():
     parser = ResponseParser()
     parser.feed(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")

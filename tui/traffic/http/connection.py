@@ -22,7 +22,7 @@ class Handler(Protocol):
     """Who is told about an answer while it comes. Times are CLOCK_MONOTONIC ns."""
 
     def on_sent(self, at: int) -> None: ...
-    def on_body(self, data: bytes, at: int, kernel: bool) -> None: ...
+    def on_body(self, pieces: list[bytes], at: int, kernel: bool) -> None: ...
 
 
 class Connection:
@@ -87,9 +87,8 @@ class Connection:
             self.close()  # bytes that nobody asked for
             return
         try:
-            body = parser.feed(data)
-            if body:
-                handler.on_body(body, at, kernel)
+            if pieces := parser.feed_pieces(data):
+                handler.on_body(pieces, at, kernel)
         except Exception as error:  # noqa: BLE001 - whatever it is belongs to the one who waits, not to the loop
             self.close()
             if not done.done():

@@ -27,6 +27,9 @@ class At(Enum):
     DONE = auto()
 
 
+_CHUNK_SIZE = At.CHUNK_SIZE  # a look-up in an Enum takes longer than what is done with it
+
+
 class MessageParser:
     """Feed it what was read; it gives body bytes back as soon as they are there.
 
@@ -64,13 +67,23 @@ class MessageParser:
 
     def feed(self, data: bytes) -> bytes:
         """Body bytes that `data` completed (without chunk framing); raises ProtocolError."""
+        return b"".join(self.feed_pieces(data))
+
+    def feed_pieces(self, data: bytes) -> list[bytes]:
+        """The same as they were framed: a chunk, or what came of it, is a piece."""
+        pieces: list[bytes] = []
+        if self._at is _CHUNK_SIZE and not self._buffer:
+            pos = _whole_chunks(data, 0, pieces)
+            if pos == len(data):
+                return pieces
+            data = data[pos:]
         if not data:
-            return b""
+            return pieces
         self.started = True
         kept = len(self._buffer)
         if self._buffer:
             data, self._buffer = self._buffer + data, b""
-        pos, pieces = 0, []
+        pos = 0
         while pos < len(data) and not self.complete:
             if self._at is At.CHUNK or self._at is At.LENGTH:
                 piece = data[pos : pos + self._left]
@@ -88,14 +101,14 @@ class MessageParser:
                 end = data.find(b"\n", pos)
                 if end < 0:
                     self._keep(data[pos:])
-                    return b"".join(pieces)
+                    return pieces
                 in_head = self._at is At.HEADERS
                 self._line(data[pos : end - 1 if end > pos and data[end - 1] == 13 else end])
                 pos = end + 1
                 if in_head and self._at not in (At.HEADERS, At.START):
                     self.head_end = pos - kept
         self.excess = data[pos:]
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return pieces
 
     def feed_eof(self) -> bool:
         """The peer closed. True when that ends the message, False when it cuts it short."""
@@ -194,20 +207,37 @@ def _whole_chunks(data: bytes, pos: int, pieces: list[bytes]) -> int:
 
     Only a shortcut through `MessageParser._line`: a stream has a chunk per token, so this is where reading costs.
     """
+    many = True
     while (end := data.find(b"\r\n", pos)) > pos:
         size = _SIZES.get(digits := data[pos:end])
         if size is None:
             if end - pos > 7 or not _HEX.issuperset(digits):
                 break
             size = int(digits, 16)
-            if len(_SIZES) < 4096:
+            if size and len(_SIZES) < 4096:
                 _SIZES[digits] = size
         stop = end + 2 + size
         if not size or data[stop : stop + 2] != b"\r\n":
             break
         pieces.append(data[end + 2 : stop])
         pos = stop + 2
+        if many and len(data) - pos > 2 * size:
+            pos, many = _many_chunks(data, pos, pieces), False
     return pos
+
+
+def _many_chunks(data: bytes, pos: int, pieces: list[bytes]) -> int:
+    """The same in a few passes over all chunks at once; takes none where a size is new or a chunk has a line end."""
+    parts = data[pos:].split(b"\r\n")
+    whole = (len(parts) - 1) // 2 * 2
+    sizes, chunks = parts[0:whole:2], parts[1:whole:2]
+    if sizes and sizes[-1] == b"0":  # the last chunk, which has none
+        sizes.pop()
+        chunks.pop()
+    if list(map(_SIZES.get, sizes)) != list(map(len, chunks)):
+        return pos
+    pieces += chunks
+    return pos + sum(map(len, sizes)) + sum(map(len, chunks)) + 4 * len(sizes)
 
 
 def _content_length(value: str) -> int:

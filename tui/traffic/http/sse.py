@@ -37,6 +37,11 @@ class EventSplitter:
             return data[:cut].split(b"\n\n")
         return [event for part in data[:cut].split(b"\n\n") if (event := part.strip(b"\n"))]
 
+    @property
+    def between(self) -> bool:
+        """Whether what comes next begins an event, and lines end with LF so far."""
+        return not (self._rest or self._seen_cr)
+
     def flush(self) -> bytes:
         """What came after the last complete event, for a server that closes without the last empty line."""
         rest, self._rest = self._rest.strip(b"\n"), b""

@@ -16,6 +16,7 @@ from time import monotonic_ns
 from typing import Any
 
 from tui.traffic.http.clock import CLOCK
+from tui.traffic.http.hub import hub
 from tui.traffic.http.target import Target
 
 _SO_TIMESTAMPNS = getattr(socket, "SO_TIMESTAMPNS", 35) if sys.platform == "linux" and sys.maxsize > 2**32 else None
@@ -57,12 +58,13 @@ class PlainWire:
         """Read no more: the peer is held back as soon as the kernel's buffers are full."""
         if self._reading:
             self._reading = False
-            self._loop.remove_reader(self._fd)
+            self._hub.remove(self._fd)
 
     def resume(self) -> None:
         if not self._reading and not self.closed:
             self._reading = True
-            self._loop.add_reader(self._fd, self._readable)
+            self._hub = hub()
+            self._hub.add(self._fd, self._readable)
 
     def end(self) -> None:
         """Say that nothing more comes, after what was written; reading goes on."""
@@ -74,7 +76,7 @@ class PlainWire:
     def close(self) -> None:
         if not self.closed:
             self.closed = True
-            self._loop.remove_reader(self._fd)
+            self.pause()
             self._loop.remove_writer(self._fd)
             self._sock.close()
 

@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 from tui.errors import Exit, VtuneError
+from tui.traffic.punctual import be_punctual
 from tui.traffic.recorder.recorder import Recorder
 from tui.traffic.recorder.spec import RecordSpec
 
@@ -22,6 +23,7 @@ GRACE_S = 2.0
 
 
 def main() -> int:
+    be_punctual()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl+c belongs to the parent
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     line = _first_line(sys.stdin.fileno())

@@ -25,8 +25,8 @@ class _Collected:
     def on_sent(self, at: int) -> None:
         pass
 
-    def on_body(self, data: bytes, at: int, kernel: bool) -> None:
-        self.body.append(data)
+    def on_body(self, pieces: list[bytes], at: int, kernel: bool) -> None:
+        self.body += pieces
 
 
 async def count(

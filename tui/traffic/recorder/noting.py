@@ -98,7 +98,7 @@ async def _outcome(id: str, noted: Noted) -> tuple[Outcome, str]:
     place, unpack = 0, _Unpacker(noted.coding)
     for at, size in noted.reads:
         if piece := unpack.feed(noted.answer[place : place + size]):
-            answer.on_body(piece, at, False)
+            answer.on_body([piece], at, False)
         place += size
     head = ResponseParser()
     head.status = noted.status or 502

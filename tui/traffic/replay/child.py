@@ -19,6 +19,7 @@ from typing import Any
 
 from tui.errors import Exit, VtuneError
 from tui.traffic.http.clock import CLOCK
+from tui.traffic.punctual import be_punctual
 from tui.traffic.recording import load
 from tui.traffic.replay.pipe import TickPipe
 from tui.traffic.replay.progress import Progress
@@ -33,6 +34,7 @@ _ORDERLY_S = 3
 
 def main() -> int:
     _outlive_nobody()
+    be_punctual()
     line = _first_line(sys.stdin.fileno())
     return asyncio.run(_replay(ReplaySpec(**json.loads(line)))) if line else Exit.INTERRUPTED
 

@@ -1,59 +1,92 @@
 """Events that differ from a parsed one in nothing but their text."""
 
 import json
+import re
+from json.decoder import scanstring
 from typing import Any
 
 from tui.traffic.http.sse import event_data
 from tui.traffic.replay.scan import TEXT
 
-FEW = 12
+_SIGN = b"\x7f"  # any that JSON lets stand in a string and that no one sends
+_SIGN_TEXT = _SIGN.decode()
+_MARK = "text that was put here"
+_MOST_SHAPES = 4
+_MOST_TRIES = 64  # in a run: a server whose events are no such thing is not tried for ever
 
 
 class Like:
-    """A full parse at a fraction of its cost: the chunks of an answer are alike but for one string.
+    """One answer's text events: `before`, a JSON string's inside, `end`; and whether that is reasoning."""
 
-    Once an event was parsed that held one choice with text and nothing else to tell, an event with the same bytes
-    before and behind that string has the same reading with another text. Where a string has a quote, a backslash or
-    a sign that is not printable ASCII, `read` leaves it to the parser.
-    """
+    __slots__ = ("_between", "before", "end", "reasoning")
 
-    __slots__ = ("_after", "_before", "_tries", "reasoning")
-
-    def __init__(self, events: int) -> None:
-        """`events` is how many the answer has: learning costs about four parses."""
-        self._before = self._after = b""
-        self.reasoning = False  # whether the texts are reasoning
-        self._tries = 4 if events > FEW else 0  # an answer whose events are no such thing is not tried for ever
+    def __init__(self, before: bytes, after: bytes, reasoning: bool) -> None:
+        self.before, self.end, self.reasoning = before, after + b"\n\n", reasoning
+        self._between = self.end + before
 
     def read(self, events: list[bytes]) -> str | None:
-        """The texts of the events in one piece, if all of them are like the one that was learned, else None."""
-        before, after = self._before, self._after
-        if not before:
+        """The texts of events, each with its empty line, in one piece; None if one of them has more or less to tell."""
+        start, stop = len(self.before), -len(self.end)
+        texts = [event[start:stop] for event in events]
+        if not all(texts) or self.before + self._between.join(texts) + self.end != b"".join(events):
             return None
-        start, end = len(before), -len(after)
-        raw = [event[start:end] for event in events if event.startswith(before) and event.endswith(after)]
-        # One shorter than both parts together has an empty string here.
-        if len(raw) < len(events) or not all(raw):
+        # The sign between them keeps half an escape or half a character from finding its other half.
+        try:
+            inside = _SIGN.join(texts).decode() + '"'
+            text, end = scanstring(inside, 0, True)
+        except ValueError:
             return None
-        joined = b"".join(raw)
-        if not joined.isascii() or b'"' in joined or b"\\" in joined:
+        if end != len(inside) or text.count(_SIGN_TEXT) != len(texts) - 1:
             return None
-        text = joined.decode("ascii")
-        return text if text.isprintable() else None
+        return text.replace(_SIGN_TEXT, "")
+
+
+class Shapes:
+    """A full parse at a fraction of its cost: the chunks of a server are alike but for a few strings.
+
+    Once an event was parsed that held one choice with text and nothing else to tell, an event with the same bytes
+    around its id, its time and that text has the same reading with another text.
+    """
+
+    __slots__ = ("_known", "_tries")
+
+    def __init__(self) -> None:
+        self._known: list[tuple[re.Pattern[bytes], bool]] = []
+        self._tries = _MOST_TRIES
+
+    def like(self, event: bytes) -> Like | None:
+        """How the events of this one's answer look, if of a shape that was learned; `event` has its empty line."""
+        for pattern, reasoning in self._known:
+            if found := pattern.fullmatch(event, 0, len(event) - 2):
+                return Like(found[1], found[2], reasoning)
+        return None
 
     def learn(self, event: bytes) -> None:
-        """Take an event as the pattern, if only its text matters."""
-        if not self._tries or (found := TEXT.search(event)) is None:
+        """Take an event as a pattern, if only its text matters."""
+        if not self._tries or len(self._known) == _MOST_SHAPES or (found := TEXT.search(event)) is None:
             return
         self._tries -= 1
         start, end = found.end(), event.find(b'"', found.end())
         before, after = event[:start], event[end:]
         if event_data(event) is None or b"\n" in event or b"\\" in event[start:end]:
             return
-        mark = b"text that was put here"
-        row = _row(before + mark + after)
-        if (reasoning := _reads_as(row, mark.decode())) is not None:
-            self._before, self._after, self.reasoning = before, after, reasoning
+        row = _row(before + _MARK.encode() + after)
+        if (reasoning := _reads_as(row, _MARK)) is not None:
+            self._known.append((re.compile(b'(%s)[^"\\\\\\n]*(%s)' % (_own(before, row), re.escape(after))), reasoning))
+
+
+def _own(before: bytes, row: dict[str, Any]) -> bytes:
+    """A pattern for `before` with any other id and time in place of this answer's."""
+    pattern = re.escape(before)
+    for key, value, any_other in (("id", row.get("id"), rb"[\w.:-]+"), ("created", row.get("created"), rb"\d+")):
+        if type(value) not in (str, int) or not re.fullmatch(any_other, str(value).encode()):
+            continue
+        own = re.escape(json.dumps(value).encode())
+        named = re.compile(re.escape(re.escape(f'"{key}":'.encode())) + rb"(?:\\ )*" + re.escape(own))
+        if len(found := named.findall(pattern)) == 1:
+            quote = b'"' if isinstance(value, str) else b""
+            pattern = pattern.replace(found[0], found[0].removesuffix(own) + quote + any_other + quote)
+    return pattern
 
 
 def _row(event: bytes) -> Any:

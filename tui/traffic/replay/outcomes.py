@@ -4,13 +4,14 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
-from itertools import pairwise
+from operator import sub
 from typing import Any, Literal
 
 from tui.traffic.http.parser import ResponseParser
 from tui.traffic.outcome import Outcome
 from tui.traffic.recording import Request
-from tui.traffic.replay.answer import Answer, Parsed, error_words, one_line, parse, read_object
+from tui.traffic.replay.answer import Answer
+from tui.traffic.replay.parse import Parsed, error_words, one_line, parse, read_object
 
 Status = Literal["ok", "failed", "cancelled"]
 TOO_LONG = "context too long"
@@ -73,13 +74,13 @@ async def settle(
 
 def _chunks(parsed: Parsed, stamps: list[int], due_ns: int) -> dict[str, Any]:
     """What the times of the content events say; nothing for an answer that came whole."""
-    gaps = [later - earlier for earlier, later in pairwise(stamps)]
+    gaps = map(sub, stamps[1:], stamps)
     return {
         "ttft_s": _seconds(stamps[0], due_ns) if stamps else None,
         "decode_s": _seconds(stamps[-1], stamps[0]) if stamps else None,
         "chunks": len(stamps),
         "coalesced": parsed.coalesced,
-        "itl_s": tuple(_seconds(gap, 0) for gap in gaps),
+        "itl_s": tuple([(gap + 50) // 100 / 1e7 if gap else 0.0 for gap in gaps]),  # as `_seconds` rounds, in less time
     }
 
 
@@ -108,7 +109,7 @@ def _is_json(head: ResponseParser) -> bool:
 
 def _read_whole(parsed: Parsed, answer: Answer, ended_ns: int) -> None:
     try:
-        row = json.loads(b"\n\n".join(answer.events))
+        row = json.loads(b"".join(answer.pieces))
     except ValueError as error:
         parsed.broken = f"the answer is not JSON: {error}"
         return
@@ -153,7 +154,7 @@ def _refusal(head: ResponseParser, answer: Answer, retried: int) -> tuple[str, s
 
 
 def _body_words(answer: Answer) -> str:
-    body = b"\n\n".join(answer.events)[:65536]
+    body = b"".join(answer.pieces)[:65536]
     try:
         row = json.loads(body)
     except ValueError:

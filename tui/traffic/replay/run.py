@@ -17,10 +17,10 @@ from tui.traffic.replay.answer import Answer
 from tui.traffic.replay.body import Rewriter
 from tui.traffic.replay.closed import ClosedQueue
 from tui.traffic.replay.gate import Gate
+from tui.traffic.replay.learned import Learned
 from tui.traffic.replay.outcomes import TOO_LONG, Ending, settle
 from tui.traffic.replay.progress import Progress
 from tui.traffic.replay.runfile import RunFile
-from tui.traffic.replay.scan import ContentScan
 from tui.traffic.replay.sender import Connecting, Sender
 from tui.traffic.replay.spec import ReplaySpec
 from tui.traffic.replay.timer import Timer
@@ -28,7 +28,7 @@ from tui.traffic.schedule import Pace
 
 # Connections are opened this long before a request is due, so that connecting is not in its TTFT.
 LEAD_NS = 250_000_000
-MOST_EVENTS = 20_000  # that wait to be read; about 6 MB
+MOST_UNREAD = 8 << 20  # bytes of answers that wait to be read
 
 
 class Moment(NamedTuple):
@@ -58,7 +58,7 @@ class Run:
         self.requests = passes(recording.requests, spec.loop)
         self._headers = request_headers(spec)
         self._rewrite = Rewriter(spec)
-        self._scan = ContentScan()
+        self._learned = Learned()
         self._numbers = {request.id: number for number, request in enumerate(self.requests)}
         self._unsent = {pass_id(id, n): why for id, why in spec.unsent.items() for n in range(1, spec.loop + 1)}
         self._answered: dict[str, asyncio.Future[Moment]] = {}  # of the followed: when the answer ended
@@ -67,23 +67,23 @@ class Run:
         self._sending: set[asyncio.Task[None]] = set()  # due: cancel ends these too
         self._settling: set[asyncio.Task[None]] = set()  # at most one, while answers wait to be read: nothing ends it
         self._answers: deque[_Answered] = deque()  # whole, and not read yet
-        self._events = 0  # in them
+        self._unread = 0  # bytes in them
         self._queue = ClosedQueue(self.requests) if pace.mode == "closed" else None
+        self._filling: asyncio.Future[None] | None = None  # of a closed loop, until its last request was taken
         self._bug: BaseException | None = None
 
     async def go(self, origin_ns: int) -> None:
         """Replay; the run's clock starts at `origin_ns`, which should lie `lead_ns` ahead."""
         loop = asyncio.get_running_loop()
         self.progress.origin_ns = self._origin = origin_ns
-        self._timer, self._changed = Timer(), asyncio.Event()
+        self._timer, self._over = Timer(), loop.create_future()
         self.gate = Gate(self._timer, origin_ns)
         if self.progress.paused:
             self.gate.pause()
         self._answered = {r.after: loop.create_future() for r in self.requests if r.after}
         try:
             self._spawn(self._waiting, self._open_loop() if self._queue is None else self._closed_loop(self._queue))
-            while tasks := self._waiting | self._sending | self._settling:
-                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await self._over
         finally:
             self._timer.close()
             self.sender.pool.close()
@@ -102,7 +102,7 @@ class Run:
         if self.gate is not None:
             self.gate.resume()
             self.progress.pauses_ns = self.gate.paused_ns
-            self._changed.set()
+            self._spawn(self._sending, self._refill())
 
     def drain(self) -> None:
         """Start nothing new; what is due or sent finishes."""
@@ -131,7 +131,8 @@ class Run:
             self.cancel("failed")
         elif self._answers and not self._settling:  # one came while the last was being ended
             self._spawn(self._settling, self._settle_all())
-        self._changed.set()
+        if not (self._waiting or self._sending or self._settling) and not self._over.done():
+            self._over.set_result(None)
 
     async def _open_loop(self) -> None:
         for due_s, request in self.pace.due_times(self.requests):
@@ -159,7 +160,7 @@ class Run:
         """Connects a little before schedule time `due` and waits for it; after a pause meanwhile, once more."""
         while True:
             planned = await self.gate.until(due, LEAD_NS)
-            connecting = asyncio.get_running_loop().create_task(self.sender.prepare(planned))
+            connecting = self.sender.prepare(planned)
             try:
                 due_ns = await self.gate.until(due)
             except asyncio.CancelledError:
@@ -174,21 +175,31 @@ class Run:
         places = min(self.pace.concurrency or 1, len(self.requests))
         queue.free.extend([self._origin] * places)
         await self.gate.until(0, LEAD_NS)
-        for connection in await asyncio.gather(*(self.sender.prepare(self._origin) for _ in range(places))):
+        for connection in await asyncio.gather(*[self.sender.prepare(self._origin) for _ in range(places)]):
             if connection is not None:
                 self.sender.pool.give(connection)
         await self.gate.until(0)
-        while queue.left:
-            self._changed.clear()
-            taken = None if self.gate.paused else queue.take()
-            if taken is None:
-                await self._changed.wait()
-                continue
+        self._filling = asyncio.get_running_loop().create_future()
+        self._fill()
+        if queue.left:
+            await self._filling
+
+    async def _refill(self) -> None:
+        self._fill()
+
+    def _fill(self) -> None:
+        """Send what a closed loop has a place for."""
+        queue = self._queue
+        if queue is None or self._filling is None:
+            return
+        while not (self._filling.done() or self.gate.paused) and (taken := queue.take()) is not None:
             request, due_ns = taken
             if request.after is not None:
                 due_ns = max(due_ns, self._answered[request.after].result().ended)
             due_ns = max(due_ns, self.gate.resumed_at)
             self._spawn(self._sending, self._send(request, self._encode(request), None, due_ns))
+        if not queue.left and not self._filling.done():
+            self._filling.set_result(None)
 
     def _encode(self, request: Request) -> bytes | None:
         """The bytes to send; None for a live turn without the answer that it follows."""
@@ -208,7 +219,7 @@ class Run:
         return texts[::-1]
 
     async def _send(self, request: Request, data: bytes | None, connecting: Connecting | None, due_ns: int) -> None:
-        answer = Answer(self.progress.content, self._scan)
+        answer = Answer(self.progress.content, self._learned)
         self.progress.begin(request.id, request.group, due_ns, answer)
         cost = None
         if (why := self._unsent.get(request.id)) is not None:
@@ -221,10 +232,11 @@ class Run:
             self._queue.free.append(ending.ended_ns)
         if not self.spec.live_turns:
             self._release(request, ending)
+        self._fill()
         answered = _Answered(request, answer, ending, due_ns, cost)
         # A live turn waits for the text of the one before.
         (self._answers.appendleft if self.spec.live_turns else self._answers.append)(answered)
-        self._events += len(answer.events)
+        self._unread += sum(map(len, answer.pieces))
         if not self._settling:
             self._spawn(self._settling, self._settle_all())
 
@@ -233,9 +245,11 @@ class Run:
         by many that ended together; whole ones when too much has piled up."""
         while self._answers:
             answered = self._answers.popleft()
-            self._events -= len(answered.answer.events)
-            await self._settle(*answered, patient=self._events < MOST_EVENTS)
-            await asyncio.sleep(0)
+            self._unread -= sum(map(len, answered.answer.pieces))
+            patient = self._unread < MOST_UNREAD
+            await self._settle(*answered, patient=patient)
+            if patient:
+                await asyncio.sleep(0)
 
     async def _settle(
         self, request: Request, answer: Answer, ending: Ending, due_ns: int, cost: float | None, patient: bool
@@ -250,6 +264,7 @@ class Run:
         if self.spec.live_turns and request.id in self._answered:
             self._texts[request.id] = text if outcome.status == "ok" else None
             self._release(request, ending)
+            self._fill()
         if outcome.status == "failed" and self.spec.fail_fast:
             self.cancel("failed-fast")
 
@@ -259,7 +274,6 @@ class Run:
             followed.set_result(Moment(ending.ended_ns, self.gate.schedule(ending.ended_ns)))
             if self._queue is not None:
                 self._queue.answered(request.id)
-                self._changed.set()
 
 
 def request_headers(spec: ReplaySpec) -> list[tuple[str, str]]:

@@ -45,20 +45,26 @@ def read_outcomes(path: Path) -> tuple[dict[str, Any], list[Outcome], dict[str, 
 
     Raises VtuneError for a file that is not a run's, or one of a newer version.
     """
+    header: dict[str, Any] | None = None
+    outcomes, end = [], None
     try:
-        lines = path.read_bytes().split(b"\n")
+        with path.open("rb") as file:  # a line at a time: a long run's file is larger than what is kept of it
+            for line in file:
+                if (row := _row(line)) is None:
+                    continue
+                if header is None:
+                    header = row
+                    if header.get("schema") != SCHEMA:
+                        break
+                elif isinstance(row.get("end"), dict):
+                    end = row["end"]
+                elif {"id", "status", "due_s"} <= row.keys():
+                    outcomes.append(Outcome.from_json({"group": None, **row}))
     except OSError as error:
         raise VtuneError(f"{path}: {error.strerror}", "check the path of the run's file") from error
-    rows = [row for line in lines if (row := _row(line)) is not None]
-    header = rows[0] if rows else {}
-    if header.get("schema") != SCHEMA:
-        raise VtuneError(f"{path}: not a run's file ({header.get('schema')!r})", f"this vtune reads {SCHEMA}")
-    outcomes, end = [], None
-    for row in rows[1:]:
-        if isinstance(row.get("end"), dict):
-            end = row["end"]
-        elif {"id", "status", "due_s"} <= row.keys():
-            outcomes.append(Outcome.from_json({"group": None, **row}))
+    if header is None or header.get("schema") != SCHEMA:
+        told = (header or {}).get("schema")
+        raise VtuneError(f"{path}: not a run's file ({told!r})", f"this vtune reads {SCHEMA}")
     return header, outcomes, end
 
 

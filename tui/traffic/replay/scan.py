@@ -6,32 +6,38 @@ import re
 from tui.traffic.http.sse import event_data
 
 MOST_MARKS = 8
+_MOST_TAILS = 64
 _NOTHING = (b'"', b"")
 # A quote inside a JSON string is escaped, so a key with bare quotes is always a key.
 TEXT = re.compile(rb'(?:"delta"\s*:\s*\{\s*)?"(?:content|reasoning|reasoning_content|text)"\s*:\s*"(?=[^"])')
 _CALLS = re.compile(rb'"tool_calls"\s*:\s*\[\s*\{')
+_CHOICES = b'"choices"'
+_NO_CHOICE = b'"choices":[]'
 
 
 class ContentScan:
     """Learns the shape of a server's events from full parses of the first ones; one serves all answers of a run.
 
     Where a parsed event has content, the bytes that lead to it, such as ``"delta":{"content":"``, become a mark. An
-    event with a mark and a character behind it has content; one without any is parsed, and may teach another mark.
-    The full parse after the answer has the last word: see `Answer.missed`.
+    event with a mark and a character behind it has content; one without any is parsed, and may teach another mark, or
+    that what stands from its choices on is without content. The full parse after the answer has the last word: see
+    `Answer.missed`.
     """
 
-    __slots__ = ("_calls", "_texts", "parsed")
+    __slots__ = ("_calls", "_tails", "_texts", "parsed")
 
     def __init__(self) -> None:
         self._texts: list[tuple[bytes, int]] = []
         self._calls: list[bytes] = []
+        self._tails: set[bytes] = set()  # from "choices" on: parsed before, and without content
         self.parsed = 0  # events that had to be parsed while they came
 
-    def count(self, events: list[bytes]) -> int:
-        """How many of the events that came in one read have content."""
-        if len(events) == 1:
-            return int(self.has_content(events[0]))
-        return sum(map(self.has_content, events))
+    def lead(self, event: bytes) -> bytes | None:
+        """The event up to where its text begins, if a mark tells."""
+        for mark, size in self._texts:
+            if (at := event.find(mark)) >= 0:
+                return event[: at + size]
+        return None
 
     def has_content(self, event: bytes) -> bool:
         for mark, size in self._texts:
@@ -43,7 +49,17 @@ class ContentScan:
         for mark in self._calls:
             if mark in event:
                 return True
-        return self._parse(event)
+        at = event.find(_CHOICES)
+        if at < 0:
+            return self._parse(event)
+        tail = event[at:]
+        if tail in self._tails or tail.startswith(_NO_CHOICE):
+            return False
+        if self._parse(event):
+            return True
+        if len(self._tails) < _MOST_TAILS:
+            self._tails.add(tail)
+        return False
 
     def _parse(self, event: bytes) -> bool:
         data = event_data(event)

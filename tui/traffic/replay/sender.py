@@ -11,10 +11,11 @@ from time import monotonic_ns, time
 from tui.traffic.http.connection import Connection, ConnectionLost, ProtocolError
 from tui.traffic.http.parser import ResponseParser
 from tui.traffic.http.pool import Pool
-from tui.traffic.replay.answer import Answer, one_line
+from tui.traffic.replay.answer import Answer
 from tui.traffic.replay.outcomes import Ending
+from tui.traffic.replay.parse import one_line
 
-Connecting = asyncio.Task[Connection | None]
+Connecting = asyncio.Future[Connection | None]
 
 
 @dataclass(slots=True)
@@ -25,10 +26,18 @@ class Sender:
     retries: int = 0  # because an idle connection was closed
     waits: int = 0  # because the server was busy
 
-    async def prepare(self, due_ns: int) -> Connection | None:
+    def prepare(self, due_ns: int) -> Connecting:
         """A connection that is open and fresh at `due_ns`; None if there is none yet: sending tries again."""
+        loop = asyncio.get_running_loop()
+        if (idle := self.pool.idle(due_ns)) is None:
+            return loop.create_task(self._connect())
+        ready: Connecting = loop.create_future()
+        ready.set_result(idle)
+        return ready
+
+    async def _connect(self) -> Connection | None:
         try:
-            return self.pool.idle(due_ns) or await self.pool.connect()
+            return await self.pool.connect()
         except OSError:
             return None
 
@@ -55,7 +64,7 @@ class Sender:
         self, data: bytes, answer: Answer, connecting: Connecting | None, due_ns: int, cost: list[float]
     ) -> Ending:
         opened_before = connecting is None or connecting.done()
-        connection = await connecting if connecting else None
+        connection = await connecting if connecting is not None else None
         if connection is None or not self.pool.fresh(connection):
             connection = self.pool.idle()
         if connection is None:
