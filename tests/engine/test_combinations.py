@@ -68,6 +68,7 @@ CASES = [
     ("block-on-cpu", "refused", {"block-size": "16"}, CPU, "multiple of 32"),
     ("block-backend", "caution", {"block-size": "64"}, L4, "switches the backend"),
     ("dtype-on-cpu", "refused", {"kv-dtype": "nvfp4"}, CPU, "no such KV cache on CPU"),
+    ("fp8-on-cpu", "refused", {"kv-dtype": "fp8"}, replace(CPU, avx512=False), "needs AVX-512 or AMX"),
     ("dtype-backend", "caution", {"kv-dtype": "fp8_e5m2"}, L4, "switches the backend"),
     ("dtype-of-model", "refused", {"kv-dtype": "float16"}, knowing(V33), "the model's own, bfloat16"),
     ("share-with-plan", "refused", {"kv-pool": "90%"}, PLAN, "an earlier share"),
@@ -120,6 +121,8 @@ def test_a_combination_is_told(rule, kind, values, around, words):
         ("speculation-async", {"speculative": "ngram:4:2-4"}, V33),
         ("speculation-async", {"speculative": "ngram:4:2-4"}, V10),  # off by default there
         ("speculation-async", {"speculative": "ngram:4:2-4", "async-scheduling": "off"}, L4),
+        ("fp8-on-cpu", {"kv-dtype": "fp8"}, CPU),  # unknown is not missing
+        ("fp8-on-cpu", {"kv-dtype": "fp8"}, replace(L4, avx512=False)),
         ("dtype-of-model", {"kv-dtype": "bfloat16"}, knowing(V33)),
         ("dtype-of-model", {"kv-dtype": "float16"}, knowing(L4)),
         ("dtype-of-model", {"kv-dtype": "float16"}, replace(knowing(V33), raw={"dtype": "half"})),

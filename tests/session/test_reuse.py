@@ -5,6 +5,7 @@ import json
 from standin.fixture import INTERPRETER
 
 from tui import cli
+from tui.engine import device
 from tui.session import report, state, views
 from tui.session.reuse import study
 from tui.session.reuse.copied import copied
@@ -126,7 +127,7 @@ def test_answers_that_copy_their_prompt_are_foretold_and_others_not():
 
 
 def test_a_small_pool_thrashes_and_everything_that_tells_a_run_names_it(tmp_path, monkeypatch, capfd):
-    monkeypatch.setenv("VTUNE_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr(device, "slow_at_16_bits", lambda: False)  # fp8 can be had
     recording, folder = tmp_path / "turns.jsonl", tmp_path / "session"
     rows = [{"schema": "vtune.recording/1", "name": "turns"}]
     for n in range(12):

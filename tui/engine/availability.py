@@ -124,7 +124,7 @@ def threshold_offer(around: Surroundings) -> Offer:
     return Offer("long-prefill-threshold", not lacks, reason, (), "off", told.help if told else None)
 
 
-TOLD = ("platform", "device", "device_memory", "max_model_len", "version", "model", "gpus")
+TOLD = ("platform", "device", "device_memory", "avx512", "max_model_len", "version", "model", "gpus")
 
 
 def as_json(around: Surroundings) -> dict[str, Any]:

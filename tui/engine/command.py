@@ -77,6 +77,7 @@ def surroundings(profile: Profile, install: Install) -> Surroundings:
         platform=install.platform,
         device=install.device,
         device_memory=install.device_memory,
+        avx512=False if device.slow_at_16_bits() else None,
         max_model_len=max_model_len(profile) or model.positions(profile.engine.model),
         version=install.version,
         env=MappingProxyType({**os.environ, **profile.engine.env}),

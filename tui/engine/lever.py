@@ -31,6 +31,7 @@ class Surroundings:
     platform: str = "other"  # cpu, cuda, rocm; other: not known yet
     device: str | None = None
     device_memory: int | None = None  # bytes of one accelerator
+    avx512: bool | None = None  # of this machine's x86 CPU; None: not known
     max_model_len: int | None = None  # None: unknown
     version: str | None = None  # of vLLM
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

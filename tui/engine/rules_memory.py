@@ -39,6 +39,16 @@ def _dtype_on_cpu(around: Surroundings) -> Finding | None:
     )  # fmt: skip
 
 
+def _fp8_on_cpu(around: Surroundings) -> Finding | None:
+    words = around.values.get("kv-dtype", "auto")
+    if not around.cpu or around.avx512 is not False or not words.startswith("fp8"):
+        return None
+    return Finding(
+        "refused", ("kv-dtype",), f"kv-dtype={words}: on a CPU vLLM needs AVX-512 or AMX for it, which this one lacks",
+        "use kv-dtype=auto, and kv-pool for more room",
+    )  # fmt: skip
+
+
 def _dtype_backend(around: Surroundings) -> Finding | None:
     words = around.values.get("kv-dtype", "auto")
     if words in ("auto", "float16", "bfloat16") or not around.gpu:
@@ -114,6 +124,7 @@ RULES = (
     Rule("block-on-cpu", "vllm.md 1.8: P/v1/worker/utils.py:515, fails after the weights, seen", _block_on_cpu),
     Rule("block-backend", "vllm.md 1.8: P/platforms/cuda.py:496", _block_backend),
     Rule("dtype-on-cpu", "vllm.md 1.7: P/v1/attention/backends/cpu_attn.py:57", _dtype_on_cpu),
+    Rule("fp8-on-cpu", "vllm.md 1.7: P/v1/attention/backends/cpu_attn.py:540, seen", _fp8_on_cpu),
     Rule("dtype-backend", "vllm.md 1.7: P/platforms/cuda.py:506", _dtype_backend),
     Rule("dtype-of-model", "vllm.md 1.7: S/0.33.0/config/vllm.py:1491", _dtype_of_model),
     Rule("share-with-plan", "vllm.md 5.2: P/v1/worker/startup_plan.py:46, P/config/cache.py:288", _share_with_plan),
