@@ -9,9 +9,8 @@ from typing import Any
 
 import httpx
 
-from tui.engine import applied, install, levers, model_make, tokenizer
+from tui.engine import applied, command, install, model_make, tokenizer
 from tui.engine import kv_size as kv
-from tui.engine.lever import Surroundings
 from tui.engine.settings import Profile
 from tui.errors import Exit, VtuneError
 from tui.session import attach
@@ -46,10 +45,7 @@ def of_profile(profile: Profile, say: Any) -> Iterator[Facts]:
     """The model's own tokenizer; nothing is started. Raises VtuneError (exit 3) without vLLM or the model."""
     found = install.find(profile.engine.python)
     model_make.ensure_for(profile, found, say)
-    around = levers.resolve(
-        profile.levers, Surroundings(platform=found.platform, device=found.device, version=found.version,
-                                     device_memory=found.device_memory, env=profile.engine.env),
-    )  # fmt: skip
+    around = command.surroundings(profile, found)
     asked = around.values.get("block-size", "auto")
     block = int(asked) if asked.isdigit() else CPU_BLOCK if around.cpu else DEFAULT_BLOCK
     pool = kv.tokens(profile, around, block)
