@@ -13,6 +13,7 @@ import pytest
 import real
 
 from tui.app import VtuneApp
+from tui.engine import device
 from tui.session import report, state
 from tui.session.late import LateSession
 from tui.session.traffic import traffic_of
@@ -84,7 +85,8 @@ def check_runs(on, off, ratios):
     kv = on["kv_cache"]
     assert kv["residency"] is not None and kv["partial_blocks"]["share"] > 0
     fp8 = next(row["tokens"] for row in kv["would_hold"] if row["value"] == "fp8")
-    assert 2 * kv["tokens"] <= fp8 <= 2 * (kv["tokens"] + kv["block_size"])
+    times = 4 if device.slow_at_16_bits() else 2  # as many bytes as a number has there
+    assert times * kv["tokens"] <= fp8 <= times * (kv["tokens"] + kv["block_size"])
     assert on["prefix_cache"]["lost"]["evicted_tokens"] == 0  # the pool holds all of it
     assert on["ttft_s"]["warm"]["n"] >= 2
     assert ratios["ttft_s.warm.p50"] > 1.5
