@@ -68,7 +68,7 @@ def left(tmp_path: Path) -> list[int]:
     return [pid for pid in found if runs(pid)]
 
 
-def wait_until(wanted: Callable[[], object], seconds: float = 20.0) -> None:
+def wait_until(wanted: Callable[[], object], seconds: float = 60.0) -> None:
     """Look every 20 ms until `wanted()` holds."""
     deadline = time.monotonic() + seconds
     while not wanted():

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Terminal:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tui.engine.inside import kin
 
 
-async def settled(log: Path, timeout_s: float = 10.0) -> list[int]:
+async def settled(log: Path, timeout_s: float = 60.0) -> list[int]:
     """The pids that an unruly child has told in its log, once it is all there."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

@@ -12,7 +12,7 @@ from upstreams import chat, head_and_body, passing, payload, post, recording, ro
 from tui.traffic.recorder.exchange import HIGH
 
 
-async def until(true, seconds=10.0):
+async def until(true, seconds=60.0):
     async with asyncio.timeout(seconds):
         while not true():
             await asyncio.sleep(0.005)

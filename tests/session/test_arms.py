@@ -33,7 +33,7 @@ async def serve(session: Session, **levers: str) -> None:
     await session.ready()
 
 
-async def until(session: Session, wanted, seconds: float = 20) -> None:
+async def until(session: Session, wanted, seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not wanted(session.state):
             await session._changed.wait()

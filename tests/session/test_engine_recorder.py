@@ -30,7 +30,7 @@ def ask(url: str, words: str) -> str:
         return json.load(answer)["choices"][0]["message"]["content"]
 
 
-async def until(wanted, seconds=15):
+async def until(wanted, seconds=60):
     async with asyncio.timeout(seconds):
         while not wanted():
             await asyncio.sleep(0.02)

@@ -42,7 +42,7 @@ async def measured(session: Session) -> dict:
     return await session.finished()
 
 
-async def until(session: Session, wanted, seconds: float = 20) -> None:
+async def until(session: Session, wanted, seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not wanted(session.state):
             await session._changed.wait()
