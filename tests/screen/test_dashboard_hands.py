@@ -303,8 +303,8 @@ async def test_help_is_for_where_you_are() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         for key, title, tells in (
-            ("3", "Help · 3 Prefix hits", "Share of the prompt tokens found in the prefix cache"),
-            ("5", "Help · 5 Levers", "What the engine was asked to run"),
+            ("3", "Help · Prefix hits", "Share of the prompt tokens found in the prefix cache"),
+            ("5", "Help · Levers", "What the engine was asked to run"),
             ("l", "Help · Engine log", "What the engine wrote, as text"),
         ):
             await pilot.press(key, "question_mark")

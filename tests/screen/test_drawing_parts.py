@@ -177,7 +177,7 @@ def test_columns_give_way_and_never_overflow() -> None:
     for width in range(20, 220):
         shown = fitting(width)
         assert {"number", "change"} <= {column.key for column in shown}
-        if width >= 60:
+        if width >= 34:
             assert sum(column.width + 2 for column in shown) <= width
     assert len(fitting(150)) == len(COLUMNS)
 

@@ -104,8 +104,15 @@ class HelpText(Lines):
     def __init__(self, bindings: list[Binding], place: str) -> None:
         super().__init__()
         self._offered, self._place = bindings, place
+        self._made: tuple[int, list[Content]] = (0, [])
 
     def lines(self, width: int) -> list[Content]:
+        """Asked for several times while the window finds its size."""
+        if self._made[0] != width:
+            self._made = width, self._all(width)
+        return self._made[1]
+
+    def _all(self, width: int) -> list[Content]:
         rows = self._here(width)
         rows.append(words(("All keys" if rows else "Keys", "bold")))
         areas = [one for one in self._offered if (one.id or "").startswith("area.")]

@@ -4,8 +4,10 @@ from typing import Any
 
 from textual.await_complete import AwaitComplete
 
+from tui.screens.backdrop import Backed
 
-class Once:
+
+class Once(Backed):
     """To be mixed into a Screen; no Screen itself, for Textual inherits styles along the first one only.
 
     The second of two keys may come before the screen is gone: Textual would then take away another one, or fail.

@@ -139,7 +139,8 @@ class LeverList(Panel):
         more = [_more(lines[: self._top], lines[self._top + height :])] if cut else []
         self._rows = [row for row, _ in shown]
         free = height - len(shown) - 2
-        told = [words(("engine", "$dim")), *rows(view.facts, min(width, _WIDEST))] if free > len(view.facts) else []
+        roomy = 0 < len(view.facts) < free
+        told = [words(("engine", "$dim")), *rows(view.facts, min(width, _WIDEST))] if roomy else []
         return [*(line for _, line in shown), *more, *([Content("")] if told else []), *told]
 
     def watch_cursor(self) -> None:

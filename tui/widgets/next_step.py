@@ -31,4 +31,6 @@ class NextStep(Lines):
         setting, colon, why = plain(self._said, MOST).partition(": ")
         line = words(("next  ", "$dim"), (setting, "bold"), colon, why)
         found = list(line.wrap(width))
-        return found if len(found) <= LINES else [*found[: LINES - 1], found[LINES - 1].truncate(width, ellipsis=True)]
+        if len(found) > LINES:
+            found = [*found[: LINES - 1], words(found[LINES - 1].truncate(width - 1), ("…", "$dim"))]
+        return found

@@ -51,13 +51,17 @@ COLUMNS: tuple[Column, ...] = (
 """Pairs are p50 / p95."""
 
 
+_NARROWEST = 8
+"""Cells of the change that still tell something."""
+
+
 def fitting(width: int) -> tuple[Column, ...]:
-    """The columns that fit `width` cells, the least wanted left out; what is left over widens the change."""
+    """The columns that fit `width` cells, the least wanted left out; what is left over, or lacks, the change takes."""
     shown = list(COLUMNS)
     while sum(column.width + 2 for column in shown) > width and any(column.rank for column in shown):
         shown.remove(max(reversed(shown), key=lambda column: column.rank))
     spare = width - sum(column.width + 2 for column in shown)
     return tuple(
-        column._replace(width=column.width + max(0, min(spare, 30))) if column.key == "change" else column
+        column._replace(width=max(_NARROWEST, column.width + min(spare, 30))) if column.key == "change" else column
         for column in shown
     )

@@ -20,4 +20,5 @@ class RunDetail(Lines):
     def lines(self, width: int) -> list[Content]:
         verdict, ratios, rest = self._said
         first = list(Content(verdict).wrap(width)) if verdict else []
-        return [*first, *flow(ratios, width), *flow(rest, width)]
+        flowing = [*flow(ratios, width), *flow(rest, width)]
+        return [*first, *(part for line in flowing for part in line.wrap(width))]

@@ -109,7 +109,7 @@ def _row(glyph: str, name: str, times: Times, style: str, width: int) -> Content
     p50 = f"{figures.seconds(quantile(times, 0.5), unit=False):>6}"
     head, unit = (f"{glyph} {name:<8}", style), (" s", "$dim")
     high = (figures.FEW, "") if tail is None else words(figures.seconds(tail, unit=False), unit)
-    if width < 38:
+    if width < 40:
         return words(head, (f"{len(times):>3}", "$dim"), p50, unit if tail is None else "", ("/", "$dim"), high)
     gap = " " * (6 - len(figures.FEW if tail is None else figures.seconds(tail, unit=False)))
     return words(head, (f"{len(times):>4}  p50", "$dim"), p50, unit, ("  p95", "$dim"), gap, high)
