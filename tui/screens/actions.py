@@ -44,6 +44,8 @@ def useful(action: str, snapshot: Snapshot, pending: bool) -> bool:
     serves = state in ("ready", "attached")
     if action in ("undo", "drop", "apply"):
         return pending
+    if action in ("copy", "maximise", "pause", "recording") and state in BROKEN:
+        return False  # the room is for what brings the engine back
     if action == "cancel":
         return snapshot.run is not None
     if action == "replay":

@@ -12,9 +12,9 @@ Facts = tuple[tuple[str, str], ...]
 
 def facts(engine: EngineView) -> Facts:
     """Name and value, known ones only."""
-    started = plain(engine.start_kind or "", 12)
+    started = ""
     if engine.start_kind and engine.start_s is not None:
-        started = f"{started}, {figures.seconds(engine.start_s)}"
+        started = f"{plain(engine.start_kind, 12)}, {figures.seconds(engine.start_s)}"
     pool = "" if engine.kv_cache_tokens is None else f"{figures.count(engine.kv_cache_tokens)} tokens"
     block = "" if engine.block_size is None else f"{figures.count(engine.block_size)} tokens"
     url = plain(engine.url or "", 60).removeprefix("http://")
