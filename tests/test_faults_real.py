@@ -21,7 +21,7 @@ pytestmark = pytest.mark.engine
 async def session(tmp_path):
     """The demo profile, its engine ready, a replay of a minute or two without a warm-up."""
     demo = real.demo("engine.head-start=off")
-    traffic = traffic_of(demo, "rag-handbook", pace="closed:1", cache="keep")
+    traffic = traffic_of(demo, "mixed-lengths", pace="closed:1", cache="keep")  # the first is short
     made = Session(demo, traffic, tmp_path / "session")
     await made.start()
     await made.ready()
