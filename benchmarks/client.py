@@ -4,7 +4,7 @@ All stream from a server of ours that logs when it received each request and wro
 (`truth_server.py`). A client's error is its TTFT, from sending, minus the server's; send lateness and throughput are
 the server's own observation. The server is pinned to one core and the clients, one after another, to another; in each
 case all clients take their turn, in an order that moves on by one.
-``python benchmarks/client.py [--peers DIR] [--setup] [--only NAME,...] [--json FILE]``.
+``python benchmarks/client.py [--peers DIR] [--setup] [--only NAME,...] [--case NAME] [--json FILE]``.
 """
 
 import argparse
@@ -184,6 +184,16 @@ def show(case: Case, name: str, row: dict[str, Any]) -> None:
     ), flush=True)  # fmt: skip
 
 
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Rows of cases that are in the file already take their places: a case is measured in one go, all need not be."""
+    measured = {row["case"] for row in rows}
+    kept = json.loads(path.read_text())["rows"] if path.is_file() else []
+    rows = [row for row in kept if row["case"] not in measured] + rows
+    order = [case.name for case in CASES]
+    rows.sort(key=lambda row: order.index(row["case"]))
+    path.write_text(json.dumps({"schema": "vtune.client-benchmark/3", "rows": rows}, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", type=Path)
@@ -210,12 +220,12 @@ def main() -> None:
             with truth_server(case) as url:
                 turn = number % len(there)
                 for peer in there[turn:] + there[:turn]:
+                    load = os.getloadavg()[0]
                     row = run(peer, url, case, Path(folder))
                     show(case, peer.name, row)
-                    rows.append({"case": case.name, "client": peer.name, **row})
+                    rows.append({"case": case.name, "client": peer.name, "load": load, **row})
     if asked.json:
-        told = {"schema": "vtune.client-benchmark/2", "load": os.getloadavg()[0], "rows": rows}
-        asked.json.write_text(json.dumps(told, indent=1) + "\n")
+        write(asked.json, rows)
 
 
 if __name__ == "__main__":

@@ -59,3 +59,19 @@ async def test_only_the_oldest_256_are_shown():
     tick = progress.tick(1000, 0)
     assert [state.id for state in tick.in_flight] == [f"r{i}" for i in range(256)]
     assert (tick.waiting, tick.running) == (300, 0)
+
+
+def test_an_answer_that_waits_to_be_read_is_neither_running_nor_ended():
+    progress = Progress(2, origin_ns=0)
+    answers = [Answer(progress.content) for _ in range(2)]
+    for number, answer in enumerate(answers):
+        progress.begin(f"r{number}", None, 0, answer)
+        answer.on_sent(5)
+    assert (progress.tick(10, 0).running, len(progress.tick(10, 0).in_flight)) == (2, 2)
+    progress.answered("r0")
+    tick = progress.tick(10, 0)
+    assert (tick.sent, tick.running, tick.waiting, tick.ok) == (2, 1, 0, 0)
+    assert [one.id for one in tick.in_flight] == ["r1"]
+    progress.finish(Outcome("r0", None, "ok", 0.0), answers[0], 10)
+    tick = progress.tick(10, 0)
+    assert (tick.sent, tick.running, tick.ok) == (2, 1, 1)

@@ -43,6 +43,10 @@ class Hub:
                 self._loop.remove_reader(self._epoll.fileno())
                 self._epoll.close()
 
+    def pending(self) -> bool:
+        """Whether any of them is readable now."""
+        return self._epoll is not None and bool(self._epoll.poll(0, 1))
+
     def _ready(self) -> None:
         assert self._epoll is not None
         calls = self._calls
@@ -64,3 +68,9 @@ def hub() -> Hub:
     if (found := _HUBS.get(loop)) is None:
         found = _HUBS[loop] = Hub(loop)
     return found
+
+
+def pending() -> bool:
+    """Whether the running loop's hub, if it has one, has something to read."""
+    found = _HUBS.get(asyncio.get_running_loop())
+    return found is not None and found.pending()

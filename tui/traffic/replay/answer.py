@@ -1,27 +1,39 @@
-"""One answer as it comes: its pieces, when they came, and what a byte scan makes of them."""
+"""One answer as it comes: what came, when, and how much of it has content."""
 
 from array import array
 from collections.abc import Callable
-from operator import itemgetter
 from time import monotonic_ns
 
 from tui.traffic.http.sse import EventSplitter
 from tui.traffic.replay.learned import Learned
+from tui.traffic.replay.like import Like
 
-_NOTHING = frozenset(b'"\n')  # behind a lead: the end of an empty text, or of an event that was cut
 LATE_NS = 1_000_000  # read this long after the kernel had it: what came meanwhile may hide in one stamp
+_RUN = 64  # bytes that a text in a run takes
+
+
+class Texts:
+    """A run of events that say nothing but a text each, read already."""
+
+    __slots__ = ("events", "reasoning", "texts")
+
+    def __init__(self, reasoning: bool) -> None:
+        self.reasoning = reasoning
+        self.events = 0
+        self.texts: list[str] = []
 
 
 class Answer:
-    """Collects one answer in the hot path, where nothing is split and nothing parsed that need not be.
+    """Collects one answer in the hot path, where nothing is parsed that need not be.
 
-    Read number i gave the pieces of the body up to ``cuts[i]``, at ``stamps[i]`` (CLOCK_MONOTONIC ns). `late` has the
-    numbers of reads that came over LATE_NS after the kernel's stamp.
+    `items` are the pieces of the body in their order, and runs of `Texts` for pieces that are events like one that was
+    parsed before. Read number i gave the pieces up to ``cuts[i]``, counting every event of a run, at ``stamps[i]``
+    (CLOCK_MONOTONIC ns). `late` has the numbers of reads that came over LATE_NS after the kernel's stamp.
     """
 
     __slots__ = (
-        "chunks", "cuts", "first", "kernel_reads", "last", "late", "learned", "missed", "on_content", "pieces", "sent",
-        "stamps", "user_reads", "_lead", "_splitter",
+        "chunks", "cuts", "first", "items", "kernel_reads", "last", "late", "learned", "missed", "on_content", "sent",
+        "stamps", "user_reads", "_like", "_splitter",
     )  # fmt: skip
 
     def __init__(self, on_content: Callable[[int], None], learned: Learned | None = None) -> None:
@@ -33,13 +45,23 @@ class Answer:
 
     def restart(self) -> None:
         """Forget what came: the request is sent again."""
-        self.pieces: list[bytes] = []
+        self.items: list[bytes | Texts] = []
         self.stamps, self.cuts = array("q"), array("q")
         self.late: set[int] = set()
         self.first: int | None = None
         self.last = self.chunks = self.missed = 0
-        self._splitter = EventSplitter()
-        self._lead: bytes | None = None  # what this answer's last event with text began with
+        self._splitter = EventSplitter()  # of what is not in runs
+        self._like: Like | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of it are held."""
+        return sum(len(it) if isinstance(it, bytes) else _RUN * len(it.texts) for it in self.items)
+
+    @property
+    def body(self) -> bytes:
+        """Of an answer that is no stream of events, what came."""
+        return b"".join(it for it in self.items if isinstance(it, bytes))
 
     def on_sent(self, at: int) -> None:
         if self.sent is None:
@@ -53,62 +75,53 @@ class Answer:
         else:
             self.user_reads += 1
         self.last = at
-        self.pieces += pieces
         self.stamps.append(at)
-        self.cuts.append(len(self.pieces))
-        if found := self._count(pieces):
+        self.cuts.append((self.cuts[-1] if self.cuts else 0) + len(pieces))
+        if found := self._take(pieces):
             if self.first is None:
                 self.first = at
             self.chunks += found
             self.on_content(found)
 
-    def _count(self, pieces: list[bytes]) -> int:
-        """How many events with content the pieces ended. Where most are alike, only the others are looked at singly."""
-        begin, end, found = 0, len(pieces), 0
-        if end == 1 and self._lead is not None and self._splitter.between and _each_one(pieces, self._lead):
-            return 1
-        while self._lead is None and begin < end:
-            found += self._scan(pieces[begin])
-            begin += 1
-        if (lead := self._lead) is None or not self._splitter.between:
-            return found + self._scan(b"".join(pieces[begin:]))
-        size = len(lead)
-        while end > begin and not _begins(pieces[end - 1], lead, size):
-            end -= 1
-        alike, rest = pieces[begin:end], pieces[end:]
-        if alike:
-            found += end - begin if _each_one(alike, lead) else self._scan(b"".join(alike))
-        return found + self._scan(b"".join(rest)) if rest else found
-
-    def _scan(self, data: bytes) -> int:
-        found, scan, lead = 0, self.learned.scan, self._lead
-        for event in self._splitter.feed(data):
-            if scan.has_content(event):
-                found += 1
-                if lead is None or not event.startswith(lead):
-                    self._lead = lead = scan.lead(event)
+    def _take(self, pieces: list[bytes]) -> int:
+        """Keep the pieces; how many events with content they ended."""
+        place, found, at_once = 0, 0, True
+        while place < len(pieces):
+            taken = 0
+            if (like := self._like) is not None and self._splitter.between:
+                rest = pieces[place:] if place else pieces
+                if at_once:
+                    taken = self._run(like, rest)
+                    at_once = bool(taken)
+                if not taken and len(rest) > 1:
+                    taken = self._run(like, rest[:1])
+            if not taken:
+                self.items.append(pieces[place])
+                found += self._scan(pieces[place])
+            place += taken or 1
+            found += taken
         return found
 
+    def _run(self, like: Like, pieces: list[bytes]) -> int:
+        """How many of the pieces, from the first on, were taken as texts: an answer's last ones are others."""
+        end, count = like.end, len(pieces)
+        while count and not pieces[count - 1].endswith(end):
+            count -= 1
+        if not count or (text := like.read(pieces[:count] if count < len(pieces) else pieces)) is None:
+            return 0
+        last = self.items[-1]
+        if isinstance(last, bytes) or last.reasoning is not like.reasoning:
+            last = Texts(like.reasoning)
+            self.items.append(last)
+        last.texts.append(text)
+        last.events += count
+        return count
 
-def _begins(piece: bytes, lead: bytes, size: int) -> bool:
-    return piece.startswith(lead) and piece[size : size + 1] not in (b"", b'"', b"\n")
-
-
-def _each_one(pieces: list[bytes], lead: bytes) -> bool:
-    """Whether each piece is one event with content: begins with `lead`, goes on with a text, and is too short for two.
-
-    Mostly it is so, and what is done for each piece is what reading costs: in order, all that lie between the first
-    and the last begin as these do.
-    """
-    size = len(lead)
-    try:
-        begin_text = set(map(itemgetter(size), pieces))
-    except IndexError:
-        return False
-    return (
-        begin_text.isdisjoint(_NOTHING)
-        and min(pieces).startswith(lead)
-        and max(pieces).startswith(lead)
-        and max(map(len, pieces)) < 2 * size
-        and pieces[-1].endswith(b"\n\n")
-    )
+    def _scan(self, piece: bytes) -> int:
+        found, learned, like = 0, self.learned, self._like
+        for event in self._splitter.feed(piece):
+            if learned.scan.has_content(event):
+                found += 1
+                if like is None or not event.startswith(like.before):
+                    self._like = like = learned.shapes.like(event) or like
+        return found

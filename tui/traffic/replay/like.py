@@ -55,24 +55,25 @@ class Shapes:
         self._tries = _MOST_TRIES
 
     def like(self, event: bytes) -> Like | None:
-        """How the events of this one's answer look, if of a shape that was learned; `event` has its empty line."""
+        """How the events of this one's answer look; None for an event with more to tell than a text."""
         for pattern, reasoning in self._known:
-            if found := pattern.fullmatch(event, 0, len(event) - 2):
+            if found := pattern.fullmatch(event):
                 return Like(found[1], found[2], reasoning)
-        return None
+        return self._learn(event)
 
-    def learn(self, event: bytes) -> None:
-        """Take an event as a pattern, if only its text matters."""
+    def _learn(self, event: bytes) -> Like | None:
         if not self._tries or len(self._known) == _MOST_SHAPES or (found := TEXT.search(event)) is None:
-            return
+            return None
         self._tries -= 1
         start, end = found.end(), event.find(b'"', found.end())
         before, after = event[:start], event[end:]
         if event_data(event) is None or b"\n" in event or b"\\" in event[start:end]:
-            return
+            return None
         row = _row(before + _MARK.encode() + after)
-        if (reasoning := _reads_as(row, _MARK)) is not None:
-            self._known.append((re.compile(b'(%s)[^"\\\\\\n]*(%s)' % (_own(before, row), re.escape(after))), reasoning))
+        if (reasoning := _reads_as(row, _MARK)) is None:
+            return None
+        self._known.append((re.compile(b'(%s)[^"\\\\\n]*(%s)' % (_own(before, row), re.escape(after))), reasoning))
+        return Like(before, after, reasoning)
 
 
 def _own(before: bytes, row: dict[str, Any]) -> bytes:

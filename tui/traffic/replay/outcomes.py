@@ -109,7 +109,7 @@ def _is_json(head: ResponseParser) -> bool:
 
 def _read_whole(parsed: Parsed, answer: Answer, ended_ns: int) -> None:
     try:
-        row = json.loads(b"".join(answer.pieces))
+        row = json.loads(answer.body)
     except ValueError as error:
         parsed.broken = f"the answer is not JSON: {error}"
         return
@@ -154,7 +154,7 @@ def _refusal(head: ResponseParser, answer: Answer, retried: int) -> tuple[str, s
 
 
 def _body_words(answer: Answer) -> str:
-    body = b"".join(answer.pieces)[:65536]
+    body = answer.body[:65536]
     try:
         row = json.loads(body)
     except ValueError:

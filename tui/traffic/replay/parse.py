@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tui.traffic.http.sse import EventSplitter, event_data
-from tui.traffic.replay.answer import Answer
-from tui.traffic.replay.like import Like
+from tui.traffic.replay.answer import Answer, Texts
 from tui.traffic.replay.scan import content_of
 
-_SLICE = 128  # events parsed before what came in gets its turn (about 0.1 ms)
+_SLICE = 32  # events parsed before what came in gets its turn (about 0.1 ms)
 _UNTIDY = b"\n\xef"  # a blank line or a byte order mark in front of an event
-_WHOLE = 1 << 20  # the same for one who is in a hurry
 
 
 @dataclass(slots=True)
@@ -49,87 +47,57 @@ class _Untidy(Exception):
 async def parse(answer: Answer, patient: bool = True) -> Parsed:
     """Parse every event of a streamed answer; checks the byte scan by it. A patient one gives way to the loop."""
     try:
-        parsed = await _read(answer, answer.pieces, answer.cuts, patient)
+        parsed = await _read(answer, answer.items, answer.cuts, patient)
     except _Untidy:
-        events, ends, rest = _events(answer)
-        parsed = await _read(answer, events, ends, patient)
+        items, ends, rest = _events(answer)
+        parsed = await _read(answer, items, ends, patient)
         if rest:
             _last_event(parsed, answer, rest)
     return parsed
 
 
-def _events(answer: Answer) -> tuple[list[bytes], list[int], bytes]:
-    """All whole events, each with one empty line; up to which each read ended; and what came after them."""
-    splitter, events, ends, start = EventSplitter(), [], [], 0
+def _events(answer: Answer) -> tuple[list[bytes | Texts], list[int], bytes]:
+    """The same items with whole events, each with one empty line, in place of pieces; up to which of them, counting
+    every event of a run, each read ended; and what came after them."""
+    splitter, items, ends, at = EventSplitter(), [], [], 0  # `at` counts pieces and events of runs, as cuts do
+    counts: list[tuple[int, int]] = []  # (at, events up to there)
+    events = 0
+    for item in answer.items:
+        if isinstance(item, Texts):
+            items.append(item)
+            counts.append((at, events))
+            at, events = at + item.events, events + item.events
+        else:
+            found = [event + b"\n\n" for event in splitter.feed(item)]
+            items += found
+            at, events = at + 1, events + len(found)
+        counts.append((at, events))
+    marks = iter(counts)
+    last = (0, 0)
     for cut in answer.cuts:
-        events += [event + b"\n\n" for event in splitter.feed(b"".join(answer.pieces[start:cut]))]
-        ends.append(len(events))
-        start = cut
-    return events, ends, splitter.flush()
+        while last[0] < cut:
+            last = next(marks)
+        # A cut within a run: each of its pieces is an event.
+        ends.append(last[1] - (last[0] - cut))
+    return items, ends, splitter.flush()
 
 
-async def _read(answer: Answer, events: list[bytes], ends: Sequence[int], patient: bool) -> Parsed:
-    reading = _Reading(answer, events)
-    while reading.place < len(events):
-        reading.go_on(_SLICE if patient else _WHOLE)
-        if patient and reading.place < len(events):
-            await asyncio.sleep(0)
-    _times(reading.parsed, answer, ends, reading.has_content)
-    return reading.parsed
-
-
-class _Reading:
-    """A walk over the events. Texts that follow each other in events that are else the same are taken at once."""
-
-    def __init__(self, answer: Answer, events: list[bytes]) -> None:
-        self.parsed = Parsed()
-        self.has_content = bytearray()  # by event
-        self.place = 0
-        self._events = events
-        self._shapes = answer.learned.shapes
-        self._like: Like | None = None
-
-    def go_on(self, most: int) -> None:
-        """Read up to `most` events, and at least one; raises _Untidy."""
-        stop = min(self.place + most, len(self._events))
-        while self.place < stop:
-            event = self._events[self.place]
-            if self._like is not None and event.startswith(self._like.before):
-                self._alike(self._like, self._events[self.place : stop])
-                self.place = stop
-            elif (found := self._shapes.like(event)) is not None:
-                self._like = found
-            else:
-                if self._one(event):
-                    self._shapes.learn(event[:-2])
-                self.place += 1
-
-    def _alike(self, like: Like, events: list[bytes]) -> None:
-        """At once what can be; an answer's last events are others."""
-        last: list[bytes] = []
-        while events and not events[-1].endswith(like.end):
-            last.append(events.pop())
-        if events and not self._take(like, events):
-            for event in events:
-                if not (event.startswith(like.before) and self._take(like, [event])):
-                    self._one(event)
-        for event in reversed(last):
-            self._one(event)
-
-    def _take(self, like: Like, events: list[bytes]) -> bool:
-        if (text := like.read(events)) is None:
-            return False
-        (self.parsed.reasoning if like.reasoning else self.parsed.text).append(text)
-        self.parsed.events += len(events)
-        self.has_content += b"\1" * len(events)
-        return True
-
-    def _one(self, event: bytes) -> bool:
-        if event.find(b"\n\n") != len(event) - 2 or event[:1] in _UNTIDY or b"\r" in event:
+async def _read(answer: Answer, items: list[bytes | Texts], ends: Sequence[int], patient: bool) -> Parsed:
+    parsed, has_content, done = Parsed(), bytearray(), 0
+    for item in items:
+        if isinstance(item, Texts):
+            (parsed.reasoning if item.reasoning else parsed.text).extend(item.texts)
+            parsed.events += item.events
+            has_content += b"\1" * item.events
+            continue
+        if item.find(b"\n\n") != len(item) - 2 or item[:1] in _UNTIDY or b"\r" in item:
             raise _Untidy
-        found = _event(self.parsed, event[:-2])
-        self.has_content.append(found)
-        return found
+        has_content.append(_event(parsed, item[:-2]))
+        done += 1
+        if patient and not done % _SLICE:
+            await asyncio.sleep(0)
+    _times(parsed, answer, ends, has_content)
+    return parsed
 
 
 def _times(parsed: Parsed, answer: Answer, ends: Sequence[int], has_content: bytearray) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-from dataclasses import replace
 from time import monotonic_ns
 from typing import Any
 
@@ -41,10 +40,9 @@ class TickPipe:
             self.dropped += 1
             return False
         tick = self._progress.tick(monotonic_ns(), self.dropped)
-        ended = ",".join(self._progress.unread_json)
+        ended = ",".join(self._progress.unread)
         self._progress.unread.clear()
-        self._progress.unread_json.clear()
-        state = _JSON.encode({"tick": replace(tick, finished=()).to_json()})
+        state = _JSON.encode({"tick": tick.to_json()})
         self._write(state.replace('"finished":[]', f'"finished":[{ended}]', 1))
         return True
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 from tui.traffic.outcome import Outcome
 from tui.traffic.replay.answer import Answer
-from tui.traffic.tick import Finished, InFlight, Tick
+from tui.traffic.tick import InFlight, Tick
 
 _SHOWN = 256
 _JSON = json.JSONEncoder(separators=(",", ":"))
@@ -19,6 +19,7 @@ class _Open:
     group: str | None
     due_ns: int
     answer: Answer
+    ended: bool = False  # and waits to be read
 
 
 @dataclass(slots=True)
@@ -41,13 +42,16 @@ class Progress:
     paused: bool = False
     pauses_ns: int = 0  # length of the pauses that are over
     expected: dict[str, int] = field(default_factory=dict)  # not due yet: schedule ns of when each will be
-    unread: list[Finished] = field(default_factory=list)  # ended, and in no tick yet
-    unread_json: list[str] = field(default_factory=list)  # the same, as a tick holds them: one long tick delays sending
+    # Ended, and in no tick yet; as a tick holds them, for one long tick delays sending.
+    unread: list[str] = field(default_factory=list)
     _open: dict[str, _Open] = field(default_factory=dict)
 
     def begin(self, id: str, group: str | None, due_ns: int, answer: Answer) -> None:
         self.expected.pop(id, None)
         self._open[id] = _Open(id, group, due_ns, answer)
+
+    def answered(self, id: str) -> None:
+        self._open[id].ended = True
 
     def content(self, count: int) -> None:
         self.content_chunks += count
@@ -64,39 +68,42 @@ class Progress:
         self.user_reads += answer.user_reads
         if outcome.sent_s is not None:
             self.max_lag_s = max(self.max_lag_s, outcome.sent_s - outcome.due_s)
-        ended = Finished(
-            outcome.id, outcome.group, outcome.status, outcome.reuse, (ended_ns - self.origin_ns) / 1e9,
-            outcome.ttft_s, outcome.tpot_s, outcome.e2e_s, outcome.prompt_tokens, outcome.cached_tokens,
-            outcome.output_tokens, outcome.error_kind, outcome.due_s, outcome.sent_s, outcome.server_queue_s,
-        )  # fmt: skip
-        self.unread.append(ended)
-        self.unread_json.append(_JSON.encode(ended.to_json()))
+        self.unread.append(_JSON.encode({  # as `tick.Finished` has them
+            "id": outcome.id, "group": outcome.group, "status": outcome.status, "reuse": outcome.reuse,
+            "at_s": (ended_ns - self.origin_ns) / 1e9, "ttft_s": outcome.ttft_s, "tpot_s": outcome.tpot_s,
+            "e2e_s": outcome.e2e_s, "prompt_tokens": outcome.prompt_tokens, "cached_tokens": outcome.cached_tokens,
+            "output_tokens": outcome.output_tokens, "error_kind": outcome.error_kind, "due_s": outcome.due_s,
+            "sent_s": outcome.sent_s, "queue_s": outcome.server_queue_s,
+        }))  # fmt: skip
 
     def tick(self, now_ns: int, dropped: int) -> Tick:
+        """The state; what is in `unread` is for the sender of the tick to put in and clear."""
         idle = not self._open and self.expected and not self.paused
-        running = sum(1 for o in self._open.values() if o.answer.sent is not None)
+        unread = sum(1 for o in self._open.values() if o.ended)
+        waiting = sum(1 for o in self._open.values() if o.answer.sent is None and not o.ended)
         ended = self.ok + self.failed + self.cancelled
+        running = len(self._open) - unread - waiting
         return Tick(
             at_s=(now_ns - self.origin_ns) / 1e9,
             total=self.total,
-            sent=ended + running,
+            sent=ended + unread + running,
             ok=self.ok,
             failed=self.failed,
             cancelled=self.cancelled,
             running=running,
-            waiting=len(self._open) - running,
+            waiting=waiting,
             content_chunks=self.content_chunks,
             output_tokens=self.output_tokens,
             max_lag_s=self.max_lag_s,
             dropped=dropped,
             paused=self.paused,
             next_due_s=(min(self.expected.values()) + self.pauses_ns) / 1e9 if idle else None,
-            finished=tuple(self.unread),
             in_flight=tuple(self._in_flight()),
         )
 
     def _in_flight(self) -> Iterator[InFlight]:
-        for o in islice(self._open.values(), _SHOWN):  # insertion order: the oldest first
+        # Insertion order: the oldest first.
+        for o in islice((o for o in self._open.values() if not o.ended), _SHOWN):
             sent, first = o.answer.sent, o.answer.first
             yield InFlight(
                 o.id, o.group, (o.due_ns - self.origin_ns) / 1e9,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tui.errors import VtuneError
 from tui.traffic.filed import pass_id, passes
+from tui.traffic.http.hub import pending
 from tui.traffic.http.pool import Pool
 from tui.traffic.http.target import encode_request, parse_target
 from tui.traffic.recording import Recording, Request
@@ -29,6 +30,7 @@ from tui.traffic.schedule import Pace
 # Connections are opened this long before a request is due, so that connecting is not in its TTFT.
 LEAD_NS = 250_000_000
 MOST_UNREAD = 8 << 20  # bytes of answers that wait to be read
+LONGEST_NS = 500_000_000  # that one waits while others come in
 
 
 class Moment(NamedTuple):
@@ -228,6 +230,7 @@ class Run:
             ending = Ending(monotonic_ns(), kind="no earlier answer", words="the turn it follows has no answer")
         else:
             ending, cost = await self.sender.send(data, answer, connecting, due_ns)
+        self.progress.answered(request.id)
         if self._queue is not None:
             self._queue.free.append(ending.ended_ns)
         if not self.spec.live_turns:
@@ -236,19 +239,23 @@ class Run:
         answered = _Answered(request, answer, ending, due_ns, cost)
         # A live turn waits for the text of the one before.
         (self._answers.appendleft if self.spec.live_turns else self._answers.append)(answered)
-        self._unread += sum(map(len, answer.pieces))
+        self._unread += answer.size
         if not self._settling:
             self._spawn(self._settling, self._settle_all())
 
     async def _settle_all(self) -> None:
-        """Read answers one after another, a slice for each turn of the loop, so that what comes in is not kept waiting
-        by many that ended together; whole ones when too much has piled up."""
+        """Read answers while nothing comes in, for that goes first: one for each turn of the loop, and those that wait
+        for long at any rate. When too much has piled up, nothing else is done until it is read."""
         while self._answers:
+            full = self._unread >= MOST_UNREAD
+            old = monotonic_ns() - self._answers[0].ending.ended_ns > LONGEST_NS
+            if not (full or old or self.spec.live_turns) and pending():
+                await asyncio.sleep(0)
+                continue
             answered = self._answers.popleft()
-            self._unread -= sum(map(len, answered.answer.pieces))
-            patient = self._unread < MOST_UNREAD
-            await self._settle(*answered, patient=patient)
-            if patient:
+            self._unread -= answered.answer.size
+            await self._settle(*answered, patient=not full)
+            if not full:
                 await asyncio.sleep(0)
 
     async def _settle(

@@ -32,13 +32,6 @@ class ContentScan:
         self._tails: set[bytes] = set()  # from "choices" on: parsed before, and without content
         self.parsed = 0  # events that had to be parsed while they came
 
-    def lead(self, event: bytes) -> bytes | None:
-        """The event up to where its text begins, if a mark tells."""
-        for mark, size in self._texts:
-            if (at := event.find(mark)) >= 0:
-                return event[: at + size]
-        return None
-
     def has_content(self, event: bytes) -> bool:
         for mark, size in self._texts:
             at = event.find(mark)
