@@ -87,6 +87,7 @@ CASES = [
     ("draft-kv", "moved", {"speculative": "draft-model:a/b:3"}, L4, "fewer tokens fit"),
     ("last-block", "moved", {"speculative": "eagle3:a/b:3"}, L4, "fewer tokens count as cached"),
     ("request-limits", "caution", {"speculative": "ngram:4:2-4"}, CPU, "min_p"),
+    ("sampled-on-cpu", "caution", {"speculative": "ngram:4:2-4"}, CPU, "breaks sampled answers"),
     ("too-few-gpus", "refused", {"tensor-parallel": "2"}, L4, "this machine has 1"),
     ("too-few-gpus", "refused", {"tensor-parallel": "2", "data-parallel": "2"}, replace(L4, gpus=2), "4 GPUs"),
     ("own-caches", "moved", {"data-parallel": "2"}, CPU, "its own prefix cache"),
@@ -99,7 +100,7 @@ CASES = [
 
 def test_every_rule_has_a_case_and_a_fact():
     assert {case[0] for case in CASES} == {rule.name for rule in combinations.RULES}
-    assert all(rule.fact.startswith(("vllm.md ", "help of ")) for rule in combinations.RULES)
+    assert all(rule.fact.startswith(("vllm.md ", "help of ", "measured: ")) for rule in combinations.RULES)
 
 
 @pytest.mark.parametrize(("rule", "kind", "values", "around", "words"), CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES])
@@ -133,6 +134,9 @@ def test_a_combination_is_told(rule, kind, values, around, words):
         ("draft-vocabulary", {"speculative": "draft-model:other:3;use_heterogeneous_vocab=true"}, knowing(L4)),
         ("draft-vocabulary", {"speculative": "draft-model:elsewhere:3"}, knowing(L4)),
         ("last-block", {"speculative": "eagle3:a/b:3"}, V33),
+        ("sampled-on-cpu", {"speculative": "ngram:4:2-4"}, L4),
+        ("sampled-on-cpu", {"speculative": "ngram:4:2-4"}, replace(CPU, version="0.33.0")),
+        ("sampled-on-cpu", {"speculative": "off"}, CPU),
         ("method-missing", {"speculative": "medusa:a/b:3"}, L4),
         ("too-few-gpus", {"tensor-parallel": "2"}, replace(L4, raw={"distributed-executor-backend": "ray"})),
         ("quantized-otherwise", {"quantization": "awq_marlin"}, knowing(L4, "awq")),

@@ -151,6 +151,17 @@ def _request_limits(around: Surroundings) -> Finding | None:
     )  # fmt: skip
 
 
+def _sampled_on_cpu(around: Surroundings) -> Finding | None:
+    """Seen on 0.32 alone: after a refused guess the token that is drawn in its place is any word of the vocabulary."""
+    if _asked(around).method is None or not around.cpu or not (around.since((0, 32)) and around.before((0, 33))):
+        return None
+    return Finding(
+        "caution", ("speculative",),
+        "speculative: on a CPU vLLM 0.32 breaks sampled answers (temperature above 0) where it refuses a guess",
+        "greedy answers stay; vtune compare checks yours",
+    )  # fmt: skip
+
+
 RULES = (
     Rule("method-missing", "vllm.md 1.6, history, and 10: medusa and mlp_speculator are gone in 0.33", _method_missing),
     Rule("gpu-only", "vllm.md 1.6: ngram_gpu runs on the device", _gpu_only),
@@ -160,5 +171,6 @@ RULES = (
     Rule("draft-context", "vllm.md 1.6: S/0.33.0/config/vllm.py:3024, only a warning", _draft_context),
     Rule("draft-kv", "vllm.md 1.6: 46,592 tokens without, 38,784 with a draft, seen in logs", _draft_kv),
     Rule("last-block", "vllm.md 1.1: P/config/speculative.py:452; lookahead hashes from 0.33 on", _last_block),
+    Rule("sampled-on-cpu", "measured: likelihood of answers, with a draft model and with n-grams", _sampled_on_cpu),
     Rule("request-limits", "vllm.md 1.6: P/sampling_params.py:1190, seen in a log", _request_limits),
 )
