@@ -5,7 +5,7 @@ import select
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-_BATCH = 32  # reads before what else is due gets its turn (about 0.2 ms)
+_BATCH = 16  # reads before what else is due gets its turn (about 0.2 ms)
 
 
 class Hub:

@@ -86,12 +86,12 @@ async def _replay(spec: ReplaySpec) -> int:
 
 
 async def _measure(run: Run, pipe: TickPipe) -> None:
-    origin = time.monotonic_ns() + _lead_ns(run)
-    run.file.header(_header(run, origin))
-    await pipe.say({"started": {"total": run.progress.total, "origin_ns": origin}})
     gc.collect()
     gc.freeze()
     gc.disable()
+    origin = time.monotonic_ns() + _lead_ns(run)
+    run.file.header(_header(run, origin))
+    await pipe.say({"started": {"total": run.progress.total, "origin_ns": origin}})
     cpu, wall = time.process_time(), time.monotonic()
     pipe.start()
     try:

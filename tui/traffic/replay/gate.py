@@ -52,7 +52,8 @@ class Gate:
     async def until(self, due: int, lead: int = 0) -> int:
         """Wait until `lead` ns before schedule time `due`; gives the moment of `due`."""
         while True:
-            await self._going.wait()
+            if self._paused_at is not None:
+                await self._going.wait()
             over = self._over_ns
             await self._timer.until(self._origin + due + over - lead)
             if self._paused_at is None and over == self._over_ns:

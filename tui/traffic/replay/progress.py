@@ -19,7 +19,6 @@ class _Open:
     group: str | None
     due_ns: int
     answer: Answer
-    ended: bool = False  # and waits to be read
 
 
 @dataclass(slots=True)
@@ -45,19 +44,23 @@ class Progress:
     # Ended, and in no tick yet; as a tick holds them, for one long tick delays sending.
     unread: list[str] = field(default_factory=list)
     _open: dict[str, _Open] = field(default_factory=dict)
+    _unread: int = 0  # answers that have ended and wait to be read
 
     def begin(self, id: str, group: str | None, due_ns: int, answer: Answer) -> None:
         self.expected.pop(id, None)
         self._open[id] = _Open(id, group, due_ns, answer)
 
     def answered(self, id: str) -> None:
-        self._open[id].ended = True
+        """It has ended and waits to be read."""
+        del self._open[id]
+        self._unread += 1
 
     def content(self, count: int) -> None:
         self.content_chunks += count
 
     def finish(self, outcome: Outcome, answer: Answer, ended_ns: int) -> None:
-        self._open.pop(outcome.id, None)
+        if self._open.pop(outcome.id, None) is None:
+            self._unread -= 1
         setattr(self, outcome.status, getattr(self, outcome.status) + 1)
         self.output_tokens += outcome.output_tokens or 0
         self.content_chunks += outcome.chunks - answer.chunks  # the parse wins over the scan
@@ -78,15 +81,13 @@ class Progress:
 
     def tick(self, now_ns: int, dropped: int) -> Tick:
         """The state; what is in `unread` is for the sender of the tick to put in and clear."""
-        idle = not self._open and self.expected and not self.paused
-        unread = sum(1 for o in self._open.values() if o.ended)
-        waiting = sum(1 for o in self._open.values() if o.answer.sent is None and not o.ended)
-        ended = self.ok + self.failed + self.cancelled
-        running = len(self._open) - unread - waiting
+        idle = not self._open and not self._unread and self.expected and not self.paused
+        waiting = sum(1 for o in self._open.values() if o.answer.sent is None)
+        running = len(self._open) - waiting
         return Tick(
             at_s=(now_ns - self.origin_ns) / 1e9,
             total=self.total,
-            sent=ended + unread + running,
+            sent=self.ok + self.failed + self.cancelled + self._unread + running,
             ok=self.ok,
             failed=self.failed,
             cancelled=self.cancelled,
@@ -102,8 +103,7 @@ class Progress:
         )
 
     def _in_flight(self) -> Iterator[InFlight]:
-        # Insertion order: the oldest first.
-        for o in islice((o for o in self._open.values() if not o.ended), _SHOWN):
+        for o in islice(self._open.values(), _SHOWN):  # insertion order: the oldest first
             sent, first = o.answer.sent, o.answer.first
             yield InFlight(
                 o.id, o.group, (o.due_ns - self.origin_ns) / 1e9,

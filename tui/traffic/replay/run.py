@@ -29,6 +29,8 @@ from tui.traffic.schedule import Pace
 
 # Connections are opened this long before a request is due, so that connecting is not in its TTFT.
 LEAD_NS = 250_000_000
+BATCH_NS = 25_000_000  # so much earlier at most, that not each is woken for alone
+GUARD_NS = 300_000  # nothing is begun so shortly before a request is due
 MOST_UNREAD = 8 << 20  # bytes of answers that wait to be read
 LONGEST_NS = 500_000_000  # that one waits while others come in
 
@@ -137,10 +139,24 @@ class Run:
             self._over.set_result(None)
 
     async def _open_loop(self) -> None:
+        horizon = -1
         for due_s, request in self.pace.due_times(self.requests):
             due = self.progress.expected[request.id] = int(due_s * 1e9)
-            await self.gate.until(due, LEAD_NS)
+            if due > horizon:
+                await self.gate.until(due, LEAD_NS + BATCH_NS)
+                horizon = due + BATCH_NS
             self._spawn(self._waiting, self._turn(request, due_s))
+            await self._give_way()
+
+    async def _give_way(self) -> None:
+        """Let others run, and first what is due in a moment."""
+        await asyncio.sleep(0)
+        if self._due_soon():
+            await self._timer.until(self._timer.soonest or 0)
+
+    def _due_soon(self) -> bool:
+        soon = self._timer.soonest
+        return soon is not None and soon - monotonic_ns() < GUARD_NS
 
     async def _turn(self, request: Request, due_s: float) -> None:
         expected = self.progress.expected
@@ -150,7 +166,7 @@ class Run:
             await asyncio.wait([parent])
             due_s = self.pace.follow(due_s, parent.result().schedule / 1e9, request.think_s)
         due = expected[request.id] = int(due_s * 1e9)
-        await self.gate.until(due, LEAD_NS)
+        await self.gate.until(due, LEAD_NS + BATCH_NS)
         data = self._encode(request)
         connecting, due_ns = await self._connected(due)
         if (task := asyncio.current_task()) is not None:
@@ -161,7 +177,7 @@ class Run:
     async def _connected(self, due: int) -> tuple[Connecting, int]:
         """Connects a little before schedule time `due` and waits for it; after a pause meanwhile, once more."""
         while True:
-            planned = await self.gate.until(due, LEAD_NS)
+            planned = await self.gate.until(due, LEAD_NS + BATCH_NS)
             connecting = self.sender.prepare(planned)
             try:
                 due_ns = await self.gate.until(due)
@@ -249,8 +265,8 @@ class Run:
         while self._answers:
             full = self._unread >= MOST_UNREAD
             old = monotonic_ns() - self._answers[0].ending.ended_ns > LONGEST_NS
-            if not (full or old or self.spec.live_turns) and pending():
-                await asyncio.sleep(0)
+            if not (full or old or self.spec.live_turns) and (pending() or self._due_soon()):
+                await self._give_way()
                 continue
             answered = self._answers.popleft()
             self._unread -= answered.answer.size

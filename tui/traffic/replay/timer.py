@@ -40,6 +40,11 @@ class Timer:
         if self._fd is not None:
             self._loop.add_reader(self._fd, self._fired)
 
+    @property
+    def soonest(self) -> int | None:
+        """When the next wait ends."""
+        return self._heap[0][0] if self._heap else None
+
     async def until(self, at: int) -> None:
         """Return at `at`, or at once if that has passed."""
         if at <= monotonic_ns():
