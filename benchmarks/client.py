@@ -184,6 +184,10 @@ def show(case: Case, name: str, row: dict[str, Any]) -> None:
     ), flush=True)  # fmt: skip
 
 
+def named(word: str) -> list[Case]:
+    return [c for c in CASES if c.name == word] or [c for c in CASES if c.name.startswith(word)]
+
+
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
     """Rows of cases that are in the file already take their places: a case is measured in one go, all need not be."""
     measured = {row["case"] for row in rows}
@@ -200,7 +204,7 @@ def main() -> None:
     parser.add_argument("--peers", type=Path, default=Path(os.environ.get("VTUNE_PEERS", HERE / "peers")))
     parser.add_argument("--setup", action="store_true", help="install the other clients into --peers, and end")
     parser.add_argument("--only", help="these clients, separated by commas")
-    parser.add_argument("--case", action="append", default=[], help="the cases whose name begins so; may be said again")
+    parser.add_argument("--case", action="append", default=[], help="this case, or those whose name begins so; again for more")
     asked = parser.parse_args()
     if asked.setup:
         peers.set_up(asked.peers)
@@ -209,7 +213,7 @@ def main() -> None:
 
     there = peers.installed(asked.peers.resolve(), str(model.place("bundled:smollm2-135m")))
     there = [peer for peer in there if not asked.only or peer.name in asked.only.split(",")]
-    cases = [c for c in CASES if not asked.case or c.name.startswith(tuple(asked.case))]
+    cases = [c for word in asked.case or [""] for c in named(word)]
     if (load := os.getloadavg()[0]) > 0.5:
         print(f"the machine is busy (load {load:.1f}): p99 will be that of its scheduler")
     print(_ROW.format(*_HEAD))
@@ -224,8 +228,8 @@ def main() -> None:
                     row = run(peer, url, case, Path(folder))
                     show(case, peer.name, row)
                     rows.append({"case": case.name, "client": peer.name, "load": load, **row})
-    if asked.json:
-        write(asked.json, rows)
+            if asked.json:
+                write(asked.json, rows)
 
 
 if __name__ == "__main__":
