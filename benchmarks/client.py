@@ -204,7 +204,9 @@ def main() -> None:
     parser.add_argument("--peers", type=Path, default=Path(os.environ.get("VTUNE_PEERS", HERE / "peers")))
     parser.add_argument("--setup", action="store_true", help="install the other clients into --peers, and end")
     parser.add_argument("--only", help="these clients, separated by commas")
-    parser.add_argument("--case", action="append", default=[], help="this case, or those whose name begins so; again for more")
+    parser.add_argument(
+        "--case", action="append", default=[], help="this case, or those whose name begins so; again for more"
+    )
     asked = parser.parse_args()
     if asked.setup:
         peers.set_up(asked.peers)
