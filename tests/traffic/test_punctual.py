@@ -8,10 +8,11 @@ import pytest
 
 CODE = """
 import os, subprocess, sys
+TELL = "import os; print(os.getpriority(os.PRIO_PROCESS, 0))"
 from tui.traffic.punctual import be_punctual
 be_punctual()
-print(os.getpriority(os.PRIO_PROCESS, 0))
-print(subprocess.check_output([sys.executable, "-c", "import os; print(os.getpriority(os.PRIO_PROCESS, 0))"], text=True))
+exec(TELL)
+print(subprocess.check_output([sys.executable, "-c", TELL], text=True))
 """
 USUAL = os.getpriority(os.PRIO_PROCESS, 0) == 0
 
