@@ -74,3 +74,9 @@ class Terminal:
         if self.master >= 0:
             os.close(self.master)
             self.master = -1
+
+    def end(self) -> None:
+        """What is still there goes with the test."""
+        self.process.kill()
+        self.process.wait()
+        self.close()

@@ -33,9 +33,8 @@ def vtune(tmp_path, standin_profile, slow):
 
     yield start
     for one in made:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.wait()
+        one.process.kill()
+        one.process.wait()
 
 
 @pytest.mark.parametrize("number", EACH)

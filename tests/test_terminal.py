@@ -34,10 +34,7 @@ def gone(pids: list[int], seconds: float = 10.0) -> bool:
 def terminal(standin_profile):
     made = Terminal(standin_profile)
     yield made
-    if made.process.poll() is None:
-        made.process.kill()
-        made.process.wait()
-    made.close()
+    made.end()
 
 
 @pytest.fixture
@@ -102,7 +99,7 @@ def test_a_failed_start_is_shown_and_leaves_nothing(standin_profile):
         terminal.press("q")
         assert terminal.wait() == 0
     finally:
-        terminal.close()
+        terminal.end()
 
 
 @pytest.mark.parametrize(
@@ -123,4 +120,4 @@ def test_what_is_refused_leaves_the_screen_and_is_told_in_two_lines(standin_prof
         assert what.startswith("vtune: ") and told in what and mend.startswith("mend: ")
         assert "Traceback" not in terminal.plain and not folder.existing()
     finally:
-        terminal.close()
+        terminal.end()

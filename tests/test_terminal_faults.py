@@ -45,10 +45,7 @@ def open_terminal():
 
     yield start
     for one in made:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.wait()
-        one.close()
+        one.end()
 
 
 @pytest.fixture

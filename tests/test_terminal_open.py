@@ -10,7 +10,7 @@ def terminal():
     opened: list[Terminal] = []
     yield lambda *words, **env: opened.append(Terminal(*words, **env)) or opened[-1]
     for one in opened:
-        one.close()
+        one.end()
 
 
 def test_it_opens_seeks_refuses_and_leaves(terminal, tmp_path):

@@ -126,13 +126,19 @@ async def test_an_engine_that_does_not_start_tells_its_root_cause(make):
         await session.replay()
 
 
-async def test_applying_while_a_replay_runs_cancels_it_and_keeps_what_came(make, tmp_path):
+async def replaying(make, tmp_path) -> Session:
+    """A session whose replay of 40 requests goes on for a while, and has had an answer."""
     slow = write_recording(tmp_path / "slow.jsonl", requests=40, max_tokens=64)
     session = make("engine.env.STANDIN_STEP_MS=20", recording_ref=str(slow))
     await session.start()
     await session.ready()
     await session.replay()
     await until(session, lambda s: s.runs and any(f.status == "ok" for f in s.runs[1].finished))
+    return session
+
+
+async def test_applying_while_a_replay_runs_cancels_it_and_keeps_what_came(make, tmp_path):
+    session = await replaying(make, tmp_path)
     session.set_lever("max-num-seqs", "64")
     await session.apply("cancel")
     await session.ready()
@@ -143,12 +149,7 @@ async def test_applying_while_a_replay_runs_cancels_it_and_keeps_what_came(make,
 
 
 async def test_an_engine_that_dies_in_a_run_ends_the_run_and_is_told(make, tmp_path):
-    slow = write_recording(tmp_path / "slow.jsonl", requests=40, max_tokens=64)
-    session = make("engine.env.STANDIN_STEP_MS=20", recording_ref=str(slow))
-    await session.start()
-    await session.ready()
-    await session.replay()
-    await until(session, lambda s: s.runs and any(f.status == "ok" for f in s.runs[1].finished))
+    session = await replaying(make, tmp_path)
     os.kill(session.host.engine.pids()[0], 9)
     result = await session.finished()
     assert result["requests"]["ok"] >= 1 and result["requests"]["ok"] < 40
