@@ -31,6 +31,11 @@ def test_fp8_holds_what_the_real_engine_reported():
     }  # fmt: skip
 
 
+def test_what_a_cpu_without_avx512_can_not_have_is_not_told():
+    rows = pool_of(engine(install={"avx512": False})).alternatives()
+    assert [row["lever"] for row in rows] == ["block-size", "block-size"]
+
+
 def test_the_draft_costs_what_the_real_engine_lost():
     drafted = engine(tokens=38_784, parts={"target": TARGET, "draft": DRAFT})
     assert draft_cost(drafted) == 46_592 - 38_784

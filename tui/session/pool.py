@@ -21,6 +21,7 @@ class Pool:
     size: int | None
     parts: Mapping[str, Mapping[str, int]]  # target, draft -> KV dtype -> bytes a token
     cpu: bool
+    avx512: bool | None = None  # of the CPU; None: not known
 
     @property
     def blocks(self) -> int:
@@ -62,8 +63,9 @@ class Pool:
     def alternatives(self) -> list[dict[str, Any]]:
         """What other settings would hold, in the words of --set."""
         dtype = "auto" if self.dtype.startswith("fp8") else "fp8"
+        possible = dtype == "auto" or not self.cpu or self.avx512 is not False  # see the rule fp8-on-cpu
         blocks = [b for b in BLOCKS if b != self.block_size and (b % CPU_MULTIPLE == 0 or not self.cpu)]
-        rows = [("kv-dtype", dtype, self.with_dtype(dtype))]
+        rows = [("kv-dtype", dtype, self.with_dtype(dtype) if possible else None)]
         rows += [("block-size", str(block), self.with_block(block)) for block in blocks]
         return [{"lever": name, "value": value, "tokens": tokens} for name, value, tokens in rows if tokens is not None]
 
@@ -88,6 +90,7 @@ def pool_of(engine: EngineRecord | None) -> Pool | None:
         size=int(size) if size.isdigit() else None,
         parts=engine.kv_bytes,
         cpu=(engine.device or "").upper().startswith("CPU"),
+        avx512=engine.install.get("avx512"),
     )
 
 
