@@ -15,7 +15,7 @@ from typing import IO
 
 def start(number: int, taken: str, arguments: Sequence[str], output: IO[bytes] | None) -> subprocess.Popen[bytes]:
     env = {**os.environ, "VTUNE_TEST_TAKEN": taken}
-    # Tests start hundreds of processes of vtune: where Python may not keep what it compiled, each compiles it again.
+    # Where Python may not keep what it compiled, pytest rewrites every test and each of hundreds of stand-ins compiles.
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     # No percentages: they would be of the whole list.
     options = ["-m", "not matrix", "-o", f"cache_dir=.pytest_cache/{number}", "-o", "console_output_style=classic"]
