@@ -5,7 +5,6 @@ import shutil
 import ssl
 import subprocess
 import sys
-from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -37,11 +36,11 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """pytest's own loop over what the other process has not taken; the real engine first, for it takes longest."""
     if not TAKEN or session.testsfailed or session.config.option.collectonly:
         return None
-    items = sorted(session.items, key=lambda item: work(item) != "engine")
-    for name, group in groupby(items, work):
-        if not take(name):
-            continue
-        mine = list(group)
+    pieces: dict[str, list[pytest.Item]] = {}
+    for item in session.items:
+        pieces.setdefault(work(item), []).append(item)
+    for name in sorted(pieces, key=lambda name: name != "engine"):
+        mine = pieces[name] if take(name) else []
         for item, following in zip(mine, [*mine[1:], None]):
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if session.shouldfail:
