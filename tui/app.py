@@ -5,12 +5,15 @@ import gc
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
+from textual.timer import Timer
 
 from tui.errors import Exit, VtuneError
 from tui.screens import keymap
@@ -23,6 +26,8 @@ from tui.widgets import key_names, look, plot
 from tui.widgets.hint import Hint
 
 _ENDING_SIGNALS = (signal.SIGHUP, signal.SIGTERM)
+_ANSWERED_S = 0.2
+"""What a key brings comes first: so long after it numbers wait that only move."""
 
 
 class VtuneApp(App[None]):
@@ -64,6 +69,8 @@ class VtuneApp(App[None]):
         key_names.use(keymap.names(mapped))
         self._newest: Snapshot = EMPTY
         self._pace = Pace()
+        self._later: Timer | None = None  # a drawing that waits for what a key brings
+        self._pressed = 0.0  # when the last key came, monotonic
         self._drawing = False
         self._leaving = False
         self.refusal: VtuneError | None = None
@@ -118,15 +125,31 @@ class VtuneApp(App[None]):
 
     # Drawing
 
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key):
+            self._pressed = time.monotonic()
+        await super().on_event(event)
+
     def _arrive(self, snapshot: Snapshot) -> None:
         """Keep the newest; when drawing takes longer than a tick, the ones between are never drawn."""
         self._newest = snapshot
-        if not self._drawing and self.is_running and self._pace.due(snapshot):
-            self._drawing = True
+        if not self.is_running:
+            return
+        moves = self._pace.moves(snapshot)
+        if self._later is not None and not moves:
+            self._later.stop()
+            self._later, self._drawing = None, False
+        if self._drawing or not self._pace.due(snapshot):
+            return
+        self._drawing = True
+        wait = self._pressed + _ANSWERED_S - time.monotonic()
+        if moves and wait > 0:
+            self._later = self.set_timer(wait, self._draw)
+        else:
             self.call_later(self._draw)
 
     def _draw(self) -> None:
-        self._drawing = False
+        self._drawing, self._later = False, None
         with self.batch_update():
             for screen in self.screen_stack:
                 if hasattr(screen, "show"):

@@ -76,3 +76,36 @@ async def test_a_run_that_ends_is_a_row_with_its_ratio_and_a_sentence() -> None:
         await pilot.pause()
         shown = text(app)
         assert "warm requests 12.3x faster, cold unchanged" in shown and "TTFT warm p50 0.08x" in shown
+
+
+async def test_what_a_key_brings_is_drawn_before_numbers_that_only_move() -> None:
+    controls = FakeControls(scenes.replaying())
+    app = VtuneApp(controls)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        await pilot.press("down")
+        controls.push(scenes.replaying(now=scenes.NOW + 1, run=scenes.live(done=25)))
+        await pilot.pause()
+        assert "18/32" in text(app)
+        changed = scenes.pending("prefix-caching").levers
+        controls.push(scenes.replaying(now=scenes.NOW + 1.1, run=scenes.live(done=26), levers=changed))
+        await pilot.pause()
+        assert "26/32" in text(app) and "on → off" in text(app)
+
+
+async def test_behind_another_screen_nothing_is_drawn_until_it_is_back(monkeypatch) -> None:
+    controls = FakeControls(scenes.replaying())
+    app = VtuneApp(controls)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        await pilot.press("question_mark")
+        await pilot.pause()
+        drawn: list[object] = []
+        monkeypatch.setattr(app.dashboard, "_draw", lambda: drawn.append(1))
+        controls.push(scenes.compared(now=scenes.NOW + 2))
+        await pilot.pause()
+        assert not drawn
+        monkeypatch.undo()
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "speculative ngram:4:2-4" in text(app) and "18/32" not in text(app)

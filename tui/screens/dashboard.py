@@ -43,6 +43,7 @@ class Dashboard(Screen[None]):
     def __init__(self, controls: Controls) -> None:
         super().__init__()
         self._snapshot = EMPTY
+        self._drawn = EMPTY
         self._begun = False
         self._paused = False
         self._area = "ttft"
@@ -78,18 +79,19 @@ class Dashboard(Screen[None]):
 
     def _begin(self) -> None:
         """The parts of the parts are there now: draw what came meanwhile."""
-        self._begun = True
+        self._begun, self._drawn = True, self._snapshot
         self._arrange()
         # The levers are where keys act; on a small screen the numbers come first.
         self.query_one("#ttft" if self.has_class("-one") else "#levers").focus()
 
     def show(self, snapshot: Snapshot) -> None:
-        """Draw a snapshot; while paused it is only kept for the keys."""
-        before, self._snapshot = self._snapshot, snapshot
-        if _offers(before) != _offers(snapshot):
+        """Draw a snapshot; while paused, or behind another screen, it is only kept for the keys."""
+        known, self._snapshot = self._snapshot, snapshot
+        if _offers(known) != _offers(snapshot):
             self.refresh_bindings()
-        if self._paused or not self._begun:
+        if self._paused or not self._begun or self.app.screen is not self:
             return
+        before, self._drawn = self._drawn, snapshot
         if len(before.runs) < len(snapshot.runs):
             self._tell_run(snapshot.runs[-1])
         if before.engine.state != snapshot.engine.state:
@@ -98,6 +100,10 @@ class Dashboard(Screen[None]):
             self._arrange()
         else:
             self._draw()
+
+    def on_screen_resume(self) -> None:
+        if self._drawn is not self._snapshot:
+            self.show(self._snapshot)
 
     def _draw(self) -> None:
         for part in self._parts:
@@ -192,6 +198,7 @@ class Dashboard(Screen[None]):
         self._paused = not self._paused
         self.query_one(Header).pause(self._paused, self._snapshot)
         if not self._paused:
+            self.show(self._snapshot)
             self._arrange()
 
     def action_area(self, name: str) -> None:

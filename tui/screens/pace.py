@@ -24,6 +24,14 @@ class Pace:
         return True
 
 
+    def moves(self, snapshot: Snapshot) -> bool:
+        """Whether nothing but the numbers of a running replay is other than in what was drawn: they can wait for a key.
+
+        In a session that is only read, the next picture may be what the key asked for.
+        """
+        return snapshot.run is not None and not snapshot.kept and _news(snapshot) == self._news
+
+
 def _news(snapshot: Snapshot) -> Any:
     """What a person waits for, or has just asked for."""
     run, baseline = snapshot.run, snapshot.baseline
