@@ -85,6 +85,10 @@ class Answer:
 
     def _take(self, pieces: list[bytes]) -> int:
         """Keep the pieces; how many events with content they ended."""
+        if len(pieces) == 1 and (like := self._like) is not None and self._splitter.between:  # the most frequent case
+            if (text := like.one(pieces[0])) is not None:
+                self._keep(like, text, 1)
+                return 1
         place, found, at_once = 0, 0, True
         while place < len(pieces):
             taken = 0
@@ -109,13 +113,16 @@ class Answer:
             count -= 1
         if not count or (text := like.read(pieces[:count] if count < len(pieces) else pieces)) is None:
             return 0
+        self._keep(like, text, count)
+        return count
+
+    def _keep(self, like: Like, text: str, events: int) -> None:
         last = self.items[-1]
         if isinstance(last, bytes) or last.reasoning is not like.reasoning:
             last = Texts(like.reasoning)
             self.items.append(last)
         last.texts.append(text)
-        last.events += count
-        return count
+        last.events += events
 
     def _scan(self, piece: bytes) -> int:
         found, learned, like = 0, self.learned, self._like

@@ -18,15 +18,27 @@ _MOST_TRIES = 64  # in a run: a server whose events are no such thing is not tri
 class Like:
     """One answer's text events: `before`, a JSON string's inside, `end`; and whether that is reasoning."""
 
-    __slots__ = ("_between", "before", "end", "reasoning")
+    __slots__ = ("_between", "_start", "_stop", "before", "end", "reasoning")
 
     def __init__(self, before: bytes, after: bytes, reasoning: bool) -> None:
         self.before, self.end, self.reasoning = before, after + b"\n\n", reasoning
         self._between = self.end + before
+        self._start, self._stop = len(before), -len(self.end)
+
+    def one(self, event: bytes) -> str | None:
+        """As `read` does, of one event."""
+        if not (event.startswith(self.before) and event.endswith(self.end)):
+            return None
+        try:
+            inside = event[self._start : self._stop].decode() + '"'
+            text, end = scanstring(inside, 0, True)
+        except ValueError:
+            return None
+        return text if end == len(inside) and text else None
 
     def read(self, events: list[bytes]) -> str | None:
         """The texts of events, each with its empty line, in one piece; None if one of them has more or less to tell."""
-        start, stop = len(self.before), -len(self.end)
+        start, stop = self._start, self._stop
         texts = [event[start:stop] for event in events]
         if not all(texts) or self.before + self._between.join(texts) + self.end != b"".join(events):
             return None
