@@ -29,6 +29,8 @@ def poisoned(value: Any, evil: str, name: str = "") -> Any:
     """`value` with `evil` in every text of it."""
     if isinstance(value, str):
         return value if name in _OURS else f"{evil} {value}"
+    if hasattr(value, "_fields"):  # a named tuple
+        return type(value)(*(poisoned(one, evil, field) for field, one in zip(value._fields, value, strict=True)))
     if isinstance(value, tuple):
         return tuple(poisoned(one, evil, name) for one in value)
     if is_dataclass(value) and not isinstance(value, type):

@@ -20,8 +20,8 @@ from tui.widgets.log_view import LogView
 from tui.widgets.panel import words
 from tui.widgets.plain import plain
 
-_FIRST_LOOK = 8 << 20
-"""Bytes of a log that are read when it is opened: its end."""
+_FIRST_LOOK = 4 << 20
+"""Bytes of a log that are read when it is opened: its end, about as many lines as the view keeps."""
 
 _FILTERED = {"all": "", "warnings": "warnings and errors only", "errors": "errors only"}
 

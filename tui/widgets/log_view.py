@@ -18,6 +18,10 @@ _MARKS = {"$error": "✕ ", "$warning": "▲ ", "": "  "}
 _STYLES = {"$error": "log-view--error", "$warning": "log-view--warning", "": "log-view--line"}
 
 
+def _cells(line: str) -> int:
+    return len(line) if line.isascii() else cell_len(line)
+
+
 class LogView(ScrollView, can_focus=True):
     """Stays at the end while it is there; scrolled away, it stays where it is."""
 
@@ -54,7 +58,7 @@ class LogView(ScrollView, can_focus=True):
             return
         followed, before = self.follows, len(self.log_lines.shown)
         self.log_lines.add(fresh)
-        self._widest = max(self._widest, max(cell_len(line[:WIDEST]) for line in fresh))
+        self._widest = max(self._widest, max(_cells(line[:WIDEST]) for line in fresh))
         if len(self.log_lines.shown) != before or len(self.log_lines) >= 20_000:
             self._measured(followed)
 

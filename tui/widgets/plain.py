@@ -24,8 +24,11 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 def plain(text: object, limit: int = 2_000) -> str:
     """`text` as one harmless line of at most `limit` characters, cut with an ellipsis."""
+    line = str(text)
+    if len(line) <= limit and line.isascii() and line.isprintable():
+        return line  # nearly every line of a log: nothing in it can do harm
     # Cut first, so that a line of megabytes costs no more than a long one.
-    line = str(text)[: 4 * limit]
+    line = line[: 4 * limit]
     line = _ESCAPES.sub("", line).replace("\t", "    ").replace("\r\n", " ").replace("\n", " ")
     line = _UNSEEN.sub(lambda match: REPLACEMENT if match[0] == "\x00" else "", line)
     return line if len(line) <= limit else line[: limit - 1] + "…"
