@@ -71,7 +71,7 @@ async def test_without_colour_every_class_and_phase_has_a_glyph(monkeypatch) -> 
 async def test_wide_characters_and_emoji_keep_the_columns() -> None:
     wide = "推論🚀の最適化を試す長い名前"
     runs = tuple(replace(run, label=f"{wide} {run.number}", verdict=wide) for run in scenes.runs(3))
-    flying = tuple(replace(one, id=wide) for one in scenes.live().in_flight)
+    flying = tuple(one._replace(id=wide) for one in scenes.live().in_flight)
     live = replace(scenes.live(), recording=wide, in_flight=flying)
     levers = tuple(replace(lever, title=wide, gain=wide) for lever in scenes.LEVERS)
     snapshot = scenes.replaying(runs=runs, run=live, levers=levers, profile=wide)
