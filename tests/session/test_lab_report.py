@@ -39,7 +39,7 @@ def test_it_begins_with_what_was_found_and_says_what_is_missing(folder):
     assert text.index("## Lab: prefix") < text.index("## Comparison")
     summary = text.split("## Lab")[0]
     assert "warm TTFT is" in summary and "there is no control" in summary
-    assert "Scale 0.4, cut to end within ten minutes here: 24 requests a replay, 4 in the control." in text
+    assert "Scale 0.4, cut to end within 10 min here: 24 requests a replay, 4 in the control." in text
     caveats = text.split("## Caveats")[1]
     assert "the control was not made" in caveats and "scale 0.4, for the whole of it would take" in caveats
     assert "<b>" not in MarkdownIt().enable("table").render(text).split("<h2>Profile")[0]
@@ -86,6 +86,14 @@ def test_what_is_unknown_is_a_word():
 
 def test_a_comparison_that_is_no_lab_has_no_such_section(tmp_path):
     assert "## Lab" not in report.render(made_session.comparing(tmp_path / "s"))
+
+
+@pytest.mark.parametrize(("estimate_s", "words"), [(600, "cut to end within 10 min here"), (601, "cut as far as its")])
+def test_a_cut_is_not_said_to_fit_where_it_does_not(estimate_s, words):
+    told = found("speculative", "speculative", [test_lab_speculative.OFF, test_lab_speculative.NGRAM],
+                 test_lab_speculative.replays({"off": test_lab_speculative.PLAIN, "ngram": test_lab_speculative.GOOD}),
+                 verdicts=test_lab_speculative.VERDICTS, scale=0.4, estimate_s=estimate_s)["lab"]  # fmt: skip
+    assert words in lab._how(told)
 
 
 def test_a_warning_told_by_arm_is_not_told_again_by_engine():

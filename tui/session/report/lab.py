@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tui.session.compare.conduct import minutes
+from tui.session.lab.prepare import LONGEST_S
 from tui.session.report.figures import NONE, UNKNOWN, count, number, ratio, seconds, share
 from tui.session.report.markdown import bullets, code, escaped, table
 from tui.session.report.material import Material
@@ -27,7 +29,9 @@ def sentence(lab: Mapping[str, Any]) -> str:
 
 def _how(lab: Mapping[str, Any]) -> str:
     control = f", {lab['control_requests']} in the control" if lab["control_requests"] else ""
-    why = "" if lab["scale"] == 1 else ", as asked" if lab["asked"] else ", cut to end within ten minutes here"
+    fits = lab["estimate_s"] is None or lab["estimate_s"] <= LONGEST_S
+    cut = f", cut to end within {minutes(LONGEST_S)} here" if fits else ", cut as far as its figures allow"
+    why = "" if lab["scale"] == 1 else ", as asked" if lab["asked"] else cut
     return f"{escaped(lab['notes'])} Scale {lab['scale']:g}{why}: {lab['requests']} requests a replay{control}."
 
 
