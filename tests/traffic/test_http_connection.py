@@ -18,7 +18,7 @@ from tui.traffic.http.wire import PlainWire, dial
 
 class Collected:
     def __init__(self):
-        self.sent = None
+        self.sent = self.first = None
         self.body = b""
         self.stamps = []
 

@@ -19,7 +19,12 @@ class ConnectionLost(Exception):
 
 
 class Handler(Protocol):
-    """Who is told about an answer while it comes. Times are CLOCK_MONOTONIC ns."""
+    """Who is told about an answer while it comes. Times are CLOCK_MONOTONIC ns.
+
+    Until there is a `first`, the time of the first content, its connection is read before others.
+    """
+
+    first: int | None
 
     def on_sent(self, at: int) -> None: ...
     def on_body(self, pieces: list[bytes], at: int, kernel: bool) -> None: ...
@@ -58,6 +63,7 @@ class Connection:
         self._parser, self._handler = ResponseParser(method), handler
         self._done = asyncio.get_running_loop().create_future()
         self.used, self._sent = True, False
+        self._wire.hasten(True)
         try:
             self._wire.write(data, self._on_sent)
             await self._done
@@ -89,6 +95,8 @@ class Connection:
         try:
             if pieces := parser.feed_pieces(data):
                 handler.on_body(pieces, at, kernel)
+                if handler.first is not None and self._wire is not None:
+                    self._wire.hasten(False)
         except Exception as error:  # noqa: BLE001 - whatever it is belongs to the one who waits, not to the loop
             self.close()
             if not done.done():

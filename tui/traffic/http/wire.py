@@ -16,7 +16,7 @@ from time import monotonic_ns
 from typing import Any
 
 from tui.traffic.http.clock import CLOCK
-from tui.traffic.http.hub import hub
+from tui.traffic.http.hub import Later, hub
 from tui.traffic.http.target import Target
 
 _SO_TIMESTAMPNS = getattr(socket, "SO_TIMESTAMPNS", 35) if sys.platform == "linux" and sys.maxsize > 2**32 else None
@@ -38,9 +38,16 @@ class PlainWire:
         self._out = b""
         self._on_sent: Callable[[int], None] | None = None
         self._reading = self._writing = False
-        self._ending = False
+        self._ending = self._hasty = False
         self.closed = False
         self.resume()
+
+    def hasten(self, wanted: bool) -> None:
+        """Read it before other sockets of this loop, or no more so."""
+        if wanted != self._hasty:
+            self._hasty = wanted
+            if self._reading:
+                self._hub.hasten(self._fd, wanted)
 
     def write(self, data: bytes, on_sent: Callable[[int], None] | None = None) -> None:
         """Send all of `data`; `on_sent` gets the time when the last byte was handed to the kernel."""
@@ -65,6 +72,7 @@ class PlainWire:
             self._reading = True
             self._hub = hub()
             self._hub.add(self._fd, self._readable)
+            self._hub.hasten(self._fd, self._hasty)
 
     def end(self) -> None:
         """Say that nothing more comes, after what was written; reading goes on."""
@@ -113,7 +121,7 @@ class PlainWire:
             else:
                 self._loop.remove_writer(self._fd)
 
-    def _readable(self) -> None:
+    def _readable(self, later: Later | None) -> None:
         try:
             data, ancillary, _, _ = self._sock.recvmsg(_READ, 64)
         except (BlockingIOError, InterruptedError):
@@ -124,13 +132,18 @@ class PlainWire:
         if not data:
             self._lose(None)
             return
-        now = monotonic_ns()
+        now, at = monotonic_ns(), None
         if ancillary:
             seconds, nanos = _TIMESPEC.unpack_from(ancillary[0][2])
-            if (at := CLOCK.monotonic(seconds * 1_000_000_000 + nanos, now)) is not None:
-                self._on_data(data, at, True)
-                return
-        self._on_data(data, now, False)
+            at = CLOCK.monotonic(seconds * 1_000_000_000 + nanos, now)
+        if later is None:
+            self._on_data(data, now if at is None else at, at is not None)
+        else:
+            later.append((self._deliver, (data, now if at is None else at, at is not None)))
+
+    def _deliver(self, data: bytes, at: int, kernel: bool) -> None:
+        if not self.closed:
+            self._on_data(data, at, kernel)
 
 
 class TlsWire(asyncio.Protocol):
@@ -184,6 +197,9 @@ class TlsWire(asyncio.Protocol):
     def resume(self) -> None:
         if self._transport is not None and not self.closed:
             self._transport.resume_reading()
+
+    def hasten(self, wanted: bool) -> None:
+        """Its reads are asyncio's own: they have no order."""
 
     def close(self) -> None:
         self.closed = True

@@ -21,6 +21,7 @@ _ONE_S = 20.0  # for one count
 class _Collected:
     def __init__(self) -> None:
         self.body: list[bytes] = []
+        self.first: int | None = None
 
     def on_sent(self, at: int) -> None:
         pass
