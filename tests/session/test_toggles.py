@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -67,7 +67,13 @@ async def test_twenty_toggles_leave_as_much_as_one(standin_profile, tmp_path, mo
         once = await settled(tmp_path)
         for number in range(toggles):
             await toggle(session, "128" if number % 2 else "64")
-        assert await settled(tmp_path) == once
+        then = await settled(tmp_path)
+        for _ in range(20):  # a file that is open for a moment is no leak, and neither is one that was and is not
+            if then.descriptors <= once.descriptors:
+                break
+            then = await settled(tmp_path)
+        assert replace(then, descriptors=once.descriptors) == once
+        assert then.descriptors <= once.descriptors
         assert once.processes >= 1 + 3 * (1 + park)
     finally:
         await session.close()
@@ -86,6 +92,12 @@ async def test_engines_that_are_pushed_out_leave_nothing(standin_profile, tmp_pa
         once = await settled(tmp_path)
         for number in range(2, 5):
             await toggle(session, str(number))
-        assert await settled(tmp_path) == once
+        then = await settled(tmp_path)
+        for _ in range(20):  # a file that is open for a moment is no leak, and neither is one that was and is not
+            if then.descriptors <= once.descriptors:
+                break
+            then = await settled(tmp_path)
+        assert replace(then, descriptors=once.descriptors) == once
+        assert then.descriptors <= once.descriptors
     finally:
         await session.close()
