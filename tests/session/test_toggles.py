@@ -46,6 +46,17 @@ async def settled(tmp_path: Path) -> There:
     return looks[-1]
 
 
+async def nothing_more(tmp_path: Path, once: There) -> None:
+    """As much is there as once was; a file that is open for a moment is no leak, nor is one that was and is not."""
+    then = await settled(tmp_path)
+    for _ in range(20):
+        if then.descriptors <= once.descriptors:
+            break
+        then = await settled(tmp_path)
+    assert replace(then, descriptors=once.descriptors) == once
+    assert then.descriptors <= once.descriptors
+
+
 async def toggle(session: Session, value: str) -> None:
     session.set_lever("max-num-seqs", value)
     await session.apply()
@@ -67,13 +78,7 @@ async def test_twenty_toggles_leave_as_much_as_one(standin_profile, tmp_path, mo
         once = await settled(tmp_path)
         for number in range(toggles):
             await toggle(session, "128" if number % 2 else "64")
-        then = await settled(tmp_path)
-        for _ in range(20):  # a file that is open for a moment is no leak, and neither is one that was and is not
-            if then.descriptors <= once.descriptors:
-                break
-            then = await settled(tmp_path)
-        assert replace(then, descriptors=once.descriptors) == once
-        assert then.descriptors <= once.descriptors
+        await nothing_more(tmp_path, once)
         assert once.processes >= 1 + 3 * (1 + park)
     finally:
         await session.close()
@@ -92,12 +97,6 @@ async def test_engines_that_are_pushed_out_leave_nothing(standin_profile, tmp_pa
         once = await settled(tmp_path)
         for number in range(2, 5):
             await toggle(session, str(number))
-        then = await settled(tmp_path)
-        for _ in range(20):  # a file that is open for a moment is no leak, and neither is one that was and is not
-            if then.descriptors <= once.descriptors:
-                break
-            then = await settled(tmp_path)
-        assert replace(then, descriptors=once.descriptors) == once
-        assert then.descriptors <= once.descriptors
+        await nothing_more(tmp_path, once)
     finally:
         await session.close()
