@@ -1,12 +1,13 @@
 """What goes wrong in a terminal while something goes on; the law of tests/test_faults.py holds after each row."""
 
+import select
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from faults import answered, settled
-from made import left, runs, wait_until
+from made import left, runs, wait_until, write_recording
 from terminal import PATIENCE, Terminal
 
 from tui.session import folder, state
@@ -145,3 +146,21 @@ def test_ctrl_z_and_back_loses_nothing(open_terminal, standin_profile, slow, tmp
     after = settled(tmp_path, folder.existing()[-1])
     assert after.runs[1].state == "done" and after.runs[1].result["requests"]["ok"] == 40
     assert len(after.runs[1].finished) == 40
+
+
+def test_a_terminal_that_takes_nothing_for_a_while_holds_nothing_up(open_terminal, standin_profile, tmp_path):
+    """An ssh that hangs: the session goes on, and what the screen missed is drawn when it can be."""
+    quick = write_recording(tmp_path / "quick.jsonl", requests=40, max_tokens=400)
+    terminal = open_terminal(standin_profile, "--recording", quick, "--pace", "closed:1")
+    terminal.until("● ready")
+    terminal.press("r" + "?\x1b" * 200)  # drawn again and again, more than any buffer takes
+    wait_until(lambda: (now := told()) is not None and now.runs and now.runs[1].state == "done", PATIENCE)
+    terminal.screen = ""
+    terminal.press("l")
+    terminal.until("following")
+    # And when it is closed while it hangs.
+    terminal.press("?\x1b" * 200)
+    wait_until(lambda: select.select([terminal.master], [], [], 0)[0], PATIENCE)
+    terminal.close()
+    terminal.process.wait(PATIENCE)
+    assert settled(tmp_path, folder.existing()[-1]).closed

@@ -12,6 +12,7 @@ from contextlib import suppress
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.driver import Driver
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -84,6 +85,14 @@ class VtuneApp(App[None]):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return look.role_defaults(self.current_theme)
 
+    def get_driver_class(self) -> type[Driver]:
+        found = super().get_driver_class()
+        if found.__name__ != "LinuxDriver":  # Windows, a browser
+            return found
+        from tui.screens.terminal import TerminalDriver
+
+        return TerminalDriver
+
     def get_default_screen(self) -> Screen[None]:
         return Dashboard(self._controls)
 
@@ -133,7 +142,7 @@ class VtuneApp(App[None]):
     def _arrive(self, snapshot: Snapshot) -> None:
         """Keep the newest; when drawing takes longer than a tick, the ones between are never drawn."""
         self._newest = snapshot
-        if not self.is_running:
+        if not self.is_running or not self._terminal_follows():
             return
         moves = self._pace.moves(snapshot)
         if self._later is not None and not moves:
@@ -147,6 +156,17 @@ class VtuneApp(App[None]):
             self._later = self.set_timer(wait, self._draw)
         else:
             self.call_later(self._draw)
+
+    def _terminal_follows(self) -> bool:
+        """Whether what is drawn reaches anyone; what was left out while it didn't is drawn now."""
+        driver = self._driver
+        if driver is None or not getattr(driver, "behind", False):
+            return True
+        if not driver.flows:
+            return False
+        driver.caught_up()
+        self.refresh(layout=True)
+        return True
 
     def _draw(self) -> None:
         self._drawing, self._later = False, None
