@@ -1,5 +1,7 @@
 """What is chance and what is not: against scipy, against values by hand, and a thousand times A against A."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from made_replays import Noise, plan, replays, times
@@ -86,6 +88,19 @@ def test_two_arms_need_no_allowance_for_neighbours_and_the_innermost_of_many_doe
     assert chance.neighbourhood(3, 1, 1) == 1.0
 
 
+def test_the_other_arms_replays_judge_too_but_never_less_strictly():
+    rng = np.random.default_rng(8)
+    one = chance.Contrast(np.array([6.0]), rng.standard_normal((2, 1)), 1)
+    steadier = replace(one, others=0.1 * rng.standard_normal((3, 1)))
+    assert steadier.error == pytest.approx(one.error)  # the arm's own noise is the larger
+    restless = replace(one, others=10 * rng.standard_normal((3, 1)))
+    rows = np.concatenate([restless.noise, restless.others])
+    assert restless.error == pytest.approx(np.sqrt((rows**2).mean(axis=0))) and restless.df == 5
+    p = [chance.corrected(c, np.random.default_rng(9), 200_000)[0] for c in (one, steadier)]
+    assert p[0] == pytest.approx(2 * stats.t.sf(one.t[0], 2), rel=0.1)
+    assert p[1] == pytest.approx(2 * stats.t.sf(steadier.t[0], 5), rel=0.1)
+
+
 # -- A against A ---------------------------------------------------------------------------------
 
 
@@ -101,8 +116,14 @@ def logs(noise: Noise, rng: np.random.Generator, arms: int, rounds: int) -> list
     y = np.stack([*columns, *map(np.log, tails)], axis=-1)
     by_round = [y[2 * arms * r : 2 * arms * (r + 1)] for r in range(rounds)]
     of_arm = [np.stack([part[[a, 2 * arms - 1 - a]] for part in by_round]) for a in range(arms)]
-    found = [chance.Contrast.of(of_arm[a], of_arm[0]) for a in range(1, arms)]
-    return [c.widened(chance.neighbourhood(arms, a, rounds)) for a, c in enumerate(found, 1)]
+    found = []
+    for a in range(1, arms):
+        others = [b for b in range(1, arms) if b != a]
+        one = chance.Contrast.of(of_arm[a], of_arm[0])
+        if others:
+            one = replace(one, others=np.concatenate([chance.again(of_arm[b]) for b in others]))
+        found.append(one.widened(chance.neighbourhood(arms, a, rounds, others)))
+    return found
 
 
 def claims(noise: Noise, arms: int, rounds: int, comparisons: int = 1000, seed: int = 0) -> float:
@@ -169,6 +190,19 @@ def test_what_is_there_is_found_with_32_requests_and_two_replays():
     assert not [row for rows in found for row in claimed(rows) if row["word"] == "faster"]
     false = [rows for rows in found if any(row["metric"] == "tpot_s.p50" for row in claimed(rows))]
     assert len(false) <= 6
+
+
+def test_a_factor_of_five_is_found_in_one_round_of_five_arms():
+    """Under the noise of a busy machine, where two replays of an arm differ by a seventh."""
+    noise, arms = Noise(request=0.1, drift=0.1), 5
+    found = 0
+    for seed in range(12):
+        ttft, tpot = times(noise, np.random.default_rng([seed, 11]), arms=arms, gain=0.2)
+        verdicts = comparison(plan(arms, seed=seed), replays(ttft, tpot, arms))["verdicts"]
+        medians = [row for row in verdicts if row["metric"] == "ttft_s.p50" and row["split"] == "all"]
+        assert len(medians) == arms - 1
+        found += sum(row["word"] == "faster" for row in medians)
+    assert found >= 44, found  # of 48
 
 
 @pytest.mark.matrix

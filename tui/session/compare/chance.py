@@ -9,11 +9,16 @@ have variance s2, these are independent, each of variance s2:
 - the contrast, sqrt(rounds) * mean over rounds of (b + b')/2 - (a + a')/2,
 - (a - a')/sqrt(2) and (b - b')/sqrt(2) of each round: A against A,
 - how the rounds' own contrasts differ (Helmert's rows), from two rounds on.
+With few degrees of freedom even a factor of five may be no proof. Where there are more arms, their replays show
+the machine's noise too, and each arm's own A against A counts as well; but an arm may be noisier than others, so
+the larger of the two estimates is taken. Under equal noise that only makes a claim less likely.
+
 Drift that is even over a round cancels in the contrast but not in A against A: it only makes a claim less
 likely. Noise that changes slowly does so too with two arms; with more, the innermost arm's two replays are
 neighbours and look steadier than they are, for which `neighbourhood` makes up.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import atan, cos, pi, sin, sqrt
 
@@ -26,39 +31,54 @@ TURNS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Verdicts of one arm together. `contrast` (verdicts,) and `noise` (df, verdicts) have equal variance by chance."""
+    """Verdicts of one arm together. `contrast` (verdicts,), `noise` (rows, verdicts) and `others` (rows, verdicts),
+    which is the A against A of the comparison's other arms, have equal variance by chance."""
 
     contrast: Array
     noise: Array
     rounds: int
+    others: Array | None = None
 
     @classmethod
     def of(cls, arm: Array, base: Array) -> "Contrast":
         """`arm` and `base`: logarithms shaped (rounds, 2 replays, verdicts)."""
         rounds = base.shape[0]
         by_round = arm.mean(axis=1) - base.mean(axis=1)
-        again = [(side[:, 0] - side[:, 1]) / sqrt(2.0) for side in (arm, base)]
-        noise = np.concatenate([*again, _helmert(rounds) @ by_round])
+        noise = np.concatenate([again(arm), again(base), _helmert(rounds) @ by_round])
         return cls(by_round.sum(axis=0) / sqrt(rounds), noise, rounds)
 
     def widened(self, factor: float) -> "Contrast":
-        return replace(self, noise=factor * self.noise)
+        return replace(self, noise=factor * self.noise, others=None if self.others is None else factor * self.others)
+
+    @property
+    def rows(self) -> Array:
+        """(df, verdicts): all that chance alone has made."""
+        return self.noise if self.others is None else np.concatenate([self.noise, self.others])
 
     @property
     def df(self) -> int:
-        return len(self.noise)
+        return len(self.rows)
 
     @property
     def error(self) -> Array:
         """Standard error of the mean difference of logarithms, per verdict."""
-        return np.sqrt((self.noise**2).mean(axis=0) / self.rounds)
+        return np.sqrt(self._variance / self.rounds)
 
     @property
     def t(self) -> Array:
         """Student's t per verdict; 0 where nothing differs at all, infinite where only the arms differ."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.abs(self.contrast) / np.sqrt((self.noise**2).mean(axis=0))
+            found = np.abs(self.contrast) / np.sqrt(self._variance)
         return np.where(self.contrast == 0, 0.0, found)
+
+    @property
+    def _variance(self) -> Array:
+        return np.maximum((self.noise**2).mean(axis=0), (self.rows**2).mean(axis=0))
+
+
+def again(arm: Array) -> Array:
+    """(rounds, verdicts) of A against A, from logarithms shaped (rounds, 2 replays, verdicts)."""
+    return (arm[:, 0] - arm[:, 1]) / sqrt(2.0)
 
 
 def corrected(found: Contrast, rng: np.random.Generator, turns: int = TURNS) -> Array:
@@ -70,7 +90,7 @@ def corrected(found: Contrast, rng: np.random.Generator, turns: int = TURNS) -> 
     gives the largest t that chance could have shown, for any correlation (rotation tests: Langsrud,
     Statistics and Computing 15, 2005; step-down: Westfall and Young, Resampling-Based Multiple Testing, 1993).
     """
-    rows = np.vstack([found.contrast, found.noise])
+    rows = np.vstack([found.contrast, found.rows])
     turn = rng.standard_normal((turns, len(rows)))
     turn /= np.linalg.norm(turn, axis=1, keepdims=True)
     turned = (turn @ rows) ** 2
@@ -123,8 +143,9 @@ def t_quantile(inside: float, df: int) -> float:
     return high
 
 
-def neighbourhood(arms: int, place: int, rounds: int) -> float:
+def neighbourhood(arms: int, place: int, rounds: int, others: Sequence[int] = ()) -> float:
     """Factor, 1 or more, by which A against A may look too steady for the arm at `place` (baseline 0) of a round.
+    `others` are the places of those whose A against A is counted too.
 
     Noise that follows an AR(1) with correlation r from replay to replay gives the contrast of a mirrored
     round and the differences within arms known variances, by their places; r itself is unknown, so the
@@ -136,9 +157,9 @@ def neighbourhood(arms: int, place: int, rounds: int) -> float:
     weights = np.array([0.5, 0.5, -0.5, -0.5])
     r = np.linspace(0.0, 0.98, 50)[:, None, None]
     contrast = weights @ (r**apart) @ weights
-    within = np.stack([1 - r[:, 0, 0] ** (last - 2 * place), 1 - r[:, 0, 0] ** last])
+    within = np.stack([1 - r[:, 0, 0] ** (last - 2 * at) for at in (place, 0, *others)])
     logs = rounds * np.log(within).sum(axis=0) + (rounds - 1) * np.log(contrast)
-    seen = np.exp(logs / (3 * rounds - 1))
+    seen = np.exp(logs / (rounds * (3 + len(others)) - 1))
     return max(1.0, float(np.sqrt((contrast / seen).max())))
 
 

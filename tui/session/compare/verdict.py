@@ -1,7 +1,7 @@
 """The verdicts on an arm: a ratio to the baseline, an interval, and a word that does not go beyond it."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from zlib import crc32
@@ -96,23 +96,32 @@ def judge(
 
     The verdicts of an arm are corrected together, then the arms among each other.
     """
+    taken = {arm: _taken(arm, pairing, splits, seed) for arm, pairing in arms.items()}
     found = {}
     for place, (arm, pairing) in enumerate(arms.items(), 1):
-        steady = chance.neighbourhood(len(arms) + 1, place, len(pairing.base)) if pairing else 1.0
-        found[arm] = _arm(arm, pairing, splits, seed, steady)
+        rows, measured = taken[arm]
+        if pairing is not None and pairing.mirrored and measured:
+            same = {other: matching for other, (_, theirs) in taken.items()
+                    if other != arm and (matching := _matching(measured, theirs, arms[other], pairing))}  # fmt: skip
+            places = [at for at, other in enumerate(arms, 1) if other in same]
+            steady = chance.neighbourhood(len(arms) + 1, place, len(pairing.base), places)
+            judged = iter(_against_chance(arm, measured, list(same.values()), seed, steady))
+            rows = [row if row.word == "too few" else next(judged) for row in rows]
+        found[arm] = rows
     smallest = {arm: min(p) for arm, rows in found.items() if (p := [r.p for r in rows if r.p is not None])}
     stepped = dict(zip(smallest, chance.holm(np.array(list(smallest.values()))), strict=True)) if smallest else {}
     factor = {arm: stepped[arm] / smallest[arm] for arm in smallest}
     return {arm: [_worded(row, factor.get(arm, 1.0)) for row in rows] for arm, rows in found.items()}
 
 
-def _arm(
-    arm: str, pairing: Pairing | None, splits: Mapping[str, Sequence[str] | None], seed: int, steady: float
-) -> list[Verdict]:
+def _taken(
+    arm: str, pairing: Pairing | None, splits: Mapping[str, Sequence[str] | None], seed: int
+) -> tuple[list[Verdict], list[_Measured]]:
+    """An arm's verdicts before chance was asked, and what is measured of those that are not *too few*."""
     wanted = [(split, metric, ids) for split, ids in splits.items() for metric in _metrics(split)]
     if pairing is None:
         needs = "no replay of it, or of the baseline, has an answer"
-        return [Verdict(arm, metric, split, "too few", 0, needs=needs) for split, metric, _ in wanted]
+        return [Verdict(arm, metric, split, "too few", 0, needs=needs) for split, metric, _ in wanted], []
     rows: list[Verdict] = []
     measured: list[_Measured] = []
     for split, metric, ids in wanted:
@@ -122,10 +131,18 @@ def _arm(
             rows.append(_plain(arm, one, pairing.mirrored))
         else:
             rows.append(replace(one, arm=arm))
-    if pairing.mirrored and measured:
-        judged = iter(_against_chance(arm, measured, seed, steady))
-        rows = [row if row.word == "too few" else next(judged) for row in rows]
-    return rows
+    return rows, measured
+
+
+def _matching(
+    measured: Sequence[_Measured], theirs: Sequence[_Measured], other: Pairing | None, pairing: Pairing
+) -> list[_Measured]:
+    """Another arm's measures of the same things in as many mirrored rounds, in the same order; else none."""
+    if other is None or not other.mirrored or len(other.arm) != len(pairing.arm):
+        return []
+    by_name = {(one.split, one.metric.name): one for one in theirs}
+    found = [by_name.get((one.split, one.metric.name)) for one in measured]
+    return [one for one in found if one is not None] if None not in found else []
 
 
 def _metrics(split: str) -> tuple[Metric, ...]:
@@ -174,10 +191,13 @@ def _plain(arm: str, one: _Measured, mirrored: bool) -> Verdict:
     return Verdict(arm, one.metric, one.split, word, one.n, ratio, None, one.level * (ratio - 1), None, None, needs)
 
 
-def _against_chance(arm: str, measured: Sequence[_Measured], seed: int, steady: float) -> Iterable[Verdict]:
-    """`steady`: by how much their places in the round may hide the noise of the arm's replays."""
-    found = _contrast([(one.arm, one.base) for one in measured]).widened(steady)
-    asked = _contrast([one.means or (one.arm, one.base) for one in measured]).widened(steady)
+def _against_chance(
+    arm: str, measured: Sequence[_Measured], others: Sequence[Sequence[_Measured]], seed: int, steady: float
+) -> Iterable[Verdict]:
+    """`others`: the same measures of the other arms; `steady`: by how much their places in the round may hide the
+    noise of the replays."""
+    found = _contrast(measured, others, lambda one: (one.arm, one.base)).widened(steady)
+    asked = _contrast(measured, others, lambda one: one.means or (one.arm, one.base)).widened(steady)
     p = chance.corrected(asked, np.random.default_rng([seed, crc32(arm.encode())]))
     p = np.where(asked.contrast * found.contrast < 0, 1.0, p)  # the requests as a whole went the other way
     width = chance.t_quantile(1 - LEVEL, found.df) * found.error
@@ -187,11 +207,18 @@ def _against_chance(arm: str, measured: Sequence[_Measured], seed: int, steady: 
         difference = tuple(one.level * (bound - 1) for bound in ci)
         yield Verdict(arm, one.metric, one.split, "no difference seen", one.n, ratio, ci, one.level * (ratio - 1),
                       _hull(difference, one.drawn and one.drawn.difference), float(p_of),
-                      _rounds(centre, error * math.sqrt(found.rounds), found.rounds))  # type: ignore[arg-type] # fmt: skip
+                      _rounds(centre, error * math.sqrt(found.rounds), found))  # type: ignore[arg-type] # fmt: skip
 
 
-def _contrast(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> chance.Contrast:
-    return chance.Contrast.of(*(np.stack([pair[side] for pair in pairs], axis=-1) for side in (0, 1)))
+_Sides = Callable[[_Measured], tuple[np.ndarray, np.ndarray]]
+
+
+def _contrast(measured: Sequence[_Measured], others: Sequence[Sequence[_Measured]], sides: _Sides) -> chance.Contrast:
+    def stacked(of: Sequence[_Measured], side: int) -> np.ndarray:
+        return np.stack([sides(one)[side] for one in of], axis=-1)
+
+    found = chance.Contrast.of(stacked(measured, 0), stacked(measured, 1))
+    return replace(found, others=np.concatenate([chance.again(stacked(of, 0)) for of in others])) if others else found
 
 
 def _hull(one: Interval, other: Interval | None) -> Interval:
@@ -199,10 +226,11 @@ def _hull(one: Interval, other: Interval | None) -> Interval:
     return one if other is None else (min(one[0], other[0]), max(one[1], other[1]))
 
 
-def _rounds(distance: float, noise: float, rounds: int) -> str | None:
+def _rounds(distance: float, noise: float, found: chance.Contrast) -> str | None:
     """How many rounds would show a difference of this size, if the noise stays as it was. At least: p is corrected."""
-    for count in range(rounds + 1, MOST_ROUNDS + 1):
-        if abs(distance) > chance.t_quantile(1 - LEVEL, 3 * count - 1) * noise / math.sqrt(count):
+    each = (found.df + 1) // found.rounds
+    for count in range(found.rounds + 1, MOST_ROUNDS + 1):
+        if abs(distance) > chance.t_quantile(1 - LEVEL, each * count - 1) * noise / math.sqrt(count):
             return f"to tell x{math.exp(distance):.2f} from none, at least {count} rounds"
     return None
 
