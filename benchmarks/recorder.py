@@ -32,7 +32,7 @@ HERE = Path(__file__).resolve().parent
 CASES = (  # name, streams, requests each way, prompt characters, tokens, TTFT ms, ms between tokens
     ("small", 1, 400, 2_000, 8, 5.0, 0.0),
     ("streams", 16, 480, 8_000, 32, 20.0, 10.0),
-    ("long prompts", 4, 160, 200_000, 16, 20.0, 5.0),
+    ("long prompts", 4, 480, 200_000, 16, 20.0, 5.0),
 )
 Rows = dict[str, list[tuple[float, float]]]  # arm -> (first byte, end) of each answer, ms
 PROMPT = "Write a story about a lighthouse keeper. "

@@ -41,6 +41,9 @@ def run(args: argparse.Namespace) -> int:
         args.upstream, args.out, host, port, append=args.append, force=args.force,
         mask_secrets=args.mask_secrets, timeout_s=args.timeout,
     )  # fmt: skip
+    from tui.traffic.punctual import be_punctual
+
+    be_punctual()  # what passes is on its way to a person; the process that writes it down has time
     return asyncio.run(_record(spec, args.json))
 
 
