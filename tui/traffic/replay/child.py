@@ -112,7 +112,7 @@ def _lead_ns(run: Run) -> int:
     target = run.sender.pool.target
     if target.tls or not target.host.startswith("127."):
         return LEAD_NS + 50_000_000
-    return min(LEAD_NS, 40_000_000 + 250_000 * (run.pace.concurrency or 1))
+    return min(LEAD_NS, 30_000_000 + 160_000 * (run.pace.concurrency or 1))
 
 
 def _header(run: Run, origin_ns: int) -> dict[str, Any]:
