@@ -1,4 +1,5 @@
 """The suite without its long matrices, by two processes: python tests/two_processes.py [PYTEST ARGUMENT]...
+With ``-m ""`` the matrices run too.
 
 Both have the whole list; the one that comes first to a file takes it (see conftest.py). The tests on the real engine
 are taken as one, so that two engines are never up at once. What the first process prints is seen as it runs, that of
