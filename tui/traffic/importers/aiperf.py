@@ -47,7 +47,7 @@ def multi_row(line: int, row: dict[str, Any]) -> Rows:
 
 def inputs_rows(source: Source) -> Rows:
     """``{"data": [{"session_id", "payloads": [body, ...]}]}``; the payloads of a session follow each other."""
-    for item in source.inside(("data",)):
+    for item in source.inside({("data",)}.__contains__):
         if isinstance(item, Skip):
             yield item
             continue

@@ -114,20 +114,13 @@ class Clock:
         return number
 
     def _nanoseconds(self, text: str) -> int:
-        cut = _FRACTION.sub(r"\1", _SLASHES.sub(r"\1-\2-\3", text).replace(",", ".", 1))
-        extra = next(iter(re.findall(r"\.\d{6}(\d{1,3})", text)), "")
-        cut = _NO_COLON.sub(r"\1:\2", cut.replace(" UTC", "+00:00"))
         try:
-            when = datetime.fromisoformat(cut)
+            since, zone = nanoseconds(text)
         except ValueError as error:
             raise BadStamp(f"the time is {text[:40]!r}") from error
         self._kind(dates=True)
-        if when.tzinfo is None:
-            self.no_zone += 1
-            when = when.replace(tzinfo=timezone.utc)
-        since = when - datetime(1970, 1, 1, tzinfo=timezone.utc)
-        whole = (since.days * 86400 + since.seconds) * 10**9 + since.microseconds * 1000
-        return whole + int(extra.ljust(3, "0") or 0)
+        self.no_zone += not zone
+        return since
 
     def _kind(self, dates: bool) -> None:
         if (self.numbers and dates) or (self.dates and not dates):
@@ -138,3 +131,34 @@ class Clock:
             if self.asked == "iso":
                 raise BadStamp("a number, where --time-unit iso wants dates")
             self.numbers = True
+
+
+def nanoseconds(text: str) -> tuple[int, bool]:
+    """(since 1970, whether the zone is told; UTC is taken otherwise) of a date. Raises ValueError."""
+    cut = _FRACTION.sub(r"\1", _SLASHES.sub(r"\1-\2-\3", text).replace(",", ".", 1))
+    extra = next(iter(re.findall(r"\.\d{6}(\d{1,3})", text)), "")
+    when = datetime.fromisoformat(_NO_COLON.sub(r"\1:\2", cut.replace(" UTC", "+00:00")))
+    zone = when.tzinfo is not None
+    since = (when if zone else when.replace(tzinfo=timezone.utc)) - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    whole = (since.days * 86400 + since.seconds) * 10**9 + since.microseconds * 1000
+    return whole + int(extra.ljust(3, "0") or 0), zone
+
+
+def between(begin: Any, end: Any) -> float | None:
+    """Seconds from one stamp to another of the same source: dates, or numbers since 1970; None where one is neither."""
+    since = [_since_1970(stamp) for stamp in (begin, end)]
+    return None if None in since else (since[1] - since[0]) / 1e9  # type: ignore[operator]
+
+
+def _since_1970(stamp: Any) -> float | None:
+    """Nanoseconds."""
+    try:
+        number: int | float = int(stamp) if isinstance(stamp, str) and stamp.isdigit() else stamp
+        if isinstance(number, str):
+            return nanoseconds(number)[0]
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            return None
+        unit = next(unit for size, unit in _EPOCHS if abs(number) >= size)
+        return number * {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[unit]
+    except (ValueError, StopIteration):
+        return None

@@ -12,7 +12,7 @@ from tui.traffic.importers.source import Source
 
 
 def rows(source: Source) -> Rows:
-    for item in source.inside(("log",), ("log", "entries")):
+    for item in source.inside({("log",), ("log", "entries")}.__contains__):
         if isinstance(item, Skip):
             yield item
             continue

@@ -1,9 +1,9 @@
 """Langfuse exports: a trace with its observations, or observations one a line or one a row."""
 
-from datetime import datetime
 from typing import Any
 
 from tui.traffic.importers import chat_parts, reply
+from tui.traffic.importers.clock import between
 from tui.traffic.importers.format import Format, Rows
 from tui.traffic.importers.found import CHAT, Found, Skip, text, usage, whole
 from tui.traffic.importers.sniff import Sniffed
@@ -27,7 +27,7 @@ def rows(source: Source) -> Rows:
         return
     session: str | None = None
     loose: dict[str, Any] = {}
-    for item in source.inside(("observations",)):
+    for item in source.inside({("observations",)}.__contains__):
         if isinstance(item, Skip):
             yield item
             continue
@@ -82,8 +82,8 @@ def _observation(line: int, row: Any, session: str | None) -> Found | Skip:
     return Found(
         line, CHAT, body, begin, text(row.get("id")), text(row.get("sessionId")) or session or text(row.get("traceId")),
         answer=words, output_tokens=(known or {}).get("completion_tokens"), failed=row.get("level") == "ERROR",
-        reply=reply.made(None, text=words, counts=known, ttft_s=_between(begin, row.get("completionStartTime")),
-                         e2e_s=_between(begin, row.get("endTime"))),
+        reply=reply.made(None, text=words, counts=known, ttft_s=between(begin, row.get("completionStartTime")),
+                         e2e_s=between(begin, row.get("endTime"))),
     )  # fmt: skip
 
 
@@ -108,13 +108,6 @@ def _settings(given: Any) -> dict[str, Any]:
     return {
         key: value for key, value in found.items() if value is not None and not (key.startswith("max") and value < 1)
     }
-
-
-def _between(begin: Any, end: Any) -> float | None:
-    try:
-        return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
-    except (TypeError, ValueError):
-        return None
 
 
 def _matches(found: Sniffed) -> str | None:

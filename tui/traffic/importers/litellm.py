@@ -1,10 +1,10 @@
 """LiteLLM: the callback's standard logging payload, and rows of its SpendLogs table."""
 
 import json
-from datetime import datetime
 from typing import Any
 
 from tui.traffic.importers import chat_parts, reply, secrets
+from tui.traffic.importers.clock import between
 from tui.traffic.importers.format import Format, Rows, by_object, by_row
 from tui.traffic.importers.found import CHAT, COMPLETIONS, Found, Skip, text, usage, whole
 from tui.traffic.importers.sniff import Sniffed
@@ -53,8 +53,8 @@ def _found(line: int, given: dict[str, Any], path: str, body: dict[str, Any], to
     failed = given.get("status") not in (None, "", "success")
     answered = reply.made(
         None, text=words, counts=usage(tokens, given.get("completion_tokens")),
-        ttft_s=_between(begin, given.get("completionStartTime")) if given.get("stream") else None,
-        e2e_s=_between(begin, given.get("endTime")),
+        ttft_s=between(begin, given.get("completionStartTime")) if given.get("stream") else None,
+        e2e_s=between(begin, given.get("endTime")),
     )  # fmt: skip
     return Found(
         line, path, clean, begin, text(given.get("request_id") or given.get("id")),
@@ -79,15 +79,6 @@ def _body(given: dict[str, Any], path: str) -> dict[str, Any] | None:
     if isinstance(sent, dict) and (sent.get("messages") or sent.get("prompt")):
         return {key: value for key, value in sent.items() if key not in ("api_key", "headers")}
     return None
-
-
-def _between(begin: Any, end: Any) -> float | None:
-    if isinstance(begin, (int, float)) and isinstance(end, (int, float)):
-        return float(end - begin)
-    try:
-        return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
-    except (TypeError, ValueError):
-        return None
 
 
 def _matches(found: Sniffed) -> str | None:

@@ -1,21 +1,22 @@
-"""OpenTelemetry GenAI spans: OTLP/JSON, a span a line, and inference-perf's session files."""
+"""OpenTelemetry GenAI spans: OTLP/JSON, a span a line, inference-perf's session files, and logs of spans' events."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
-from tui.traffic.importers import chat_parts, reply
+from tui.traffic.importers import chat_parts, genai, reply
+from tui.traffic.importers.clock import between
 from tui.traffic.importers.format import Format, Rows
 from tui.traffic.importers.found import CHAT, COMPLETIONS, Found, Made, Skip, text, usage, whole
 from tui.traffic.importers.sniff import Sniffed
 from tui.traffic.importers.source import Source
 
-_OPENED = (
-    ("spans",), ("resourceSpans",), ("resourceSpans", "*"), ("resourceSpans", "*", "scopeSpans"),
-    ("resourceSpans", "*", "scopeSpans", "*"), ("resourceSpans", "*", "scopeSpans", "*", "spans"),
-)  # fmt: skip
-_SPANS = {("spans", "*"), ("resourceSpans", "*", "scopeSpans", "*", "spans", "*")}
+# A collector's, those of before 2022, and Tempo's.
+_RESOURCES = ("resourceSpans", "batches", "resourceLogs")
+_SCOPES = ("scopeSpans", "instrumentationLibrarySpans", "scopeLogs")
+_LEAVES = ("spans", "logRecords")
+_CONTAINERS = {*_RESOURCES, *_SCOPES, *_LEAVES, "trace", "*"}
 _MAKES_TEXT = {"chat", "text_completion", "generate_content", "completion"}
+_ONE_TEXT = {"text_completion", "completion"}
 _SESSION = (
     "gen_ai.conversation.id",
     "session.id",
@@ -28,15 +29,27 @@ _SETTINGS = {
     "stop_sequences": "stop", "choice.count": "n", "frequency_penalty": "frequency_penalty",
     "presence_penalty": "presence_penalty",
 }  # fmt: skip
+_INVOCATION = (*_SETTINGS.values(), "max_completion_tokens", "response_format", "tool_choice", "parallel_tool_calls")
+_PROMPT_TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
+_OUTPUT_TOKENS = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
+_WAITING = 10_000  # prompts whose answers have not come
 
 
 def rows(source: Source) -> Rows:
     """Spans that make no text (tools, agents, HTTP) are skipped with their kind."""
+    waiting: dict[tuple[Any, Any], dict[str, Any]] = {}
     for line, span in _spans(source):
-        yield Skip(line, str(span)) if not isinstance(span, dict) else _span(line, span)
+        if not isinstance(span, dict):
+            yield Skip(line, str(span))
+        elif "body" in span or "severityNumber" in span or "eventName" in span:
+            yield from _logged(waiting, line, span)
+        else:
+            yield _span(line, span)
+    yield from (_span(span["line"], span) for span in waiting.values())
 
 
 def _spans(source: Source) -> Iterator[tuple[int, Any]]:
+    """Spans and log records, or why there is none."""
     if source.one_a_line():
         for item in source.objects():
             if isinstance(item, Skip):
@@ -45,69 +58,108 @@ def _spans(source: Source) -> Iterator[tuple[int, Any]]:
                 yield from ((item[0], span) for span in _held(item[1]))
         return
     loose: dict[str, Any] = {}
-    for item in source.inside(*_OPENED):
+    for item in source.inside(lambda path: _CONTAINERS.issuperset(path) and not _is_leaf(path)):
         if isinstance(item, Skip):
             yield item.line, item.reason
             continue
         line, path, value = item
-        if path in _SPANS:
+        if _is_leaf(path):
             yield line, value
         elif path == ():
-            yield from [(line, loose)] if "attributes" in loose else []
+            yield from [(line, loose)] if any(key.partition(".")[0] == "attributes" for key in loose) else []
             loose = {}
         elif len(path) == 1:
             loose[path[0]] = value
 
 
-def _held(row: dict[str, Any]) -> list[Any]:
+def _is_leaf(path: tuple[str, ...]) -> bool:
+    return len(path) > 1 and path[-2] in _LEAVES
+
+
+def _held(row: dict[str, Any]) -> Iterator[Any]:
     """The spans of one line: a session's, OTLP's, or itself."""
-    if isinstance(row.get("spans"), list):
-        return row["spans"]
-    if "resourceSpans" not in row:
-        return [row]
-    scopes = [s for r in row["resourceSpans"] if isinstance(r, dict) for s in r.get("scopeSpans") or ()]
-    return [span for scope in scopes if isinstance(scope, dict) for span in scope.get("spans") or ()]
+    inner = [row[key] for key in (*_RESOURCES, *_SCOPES, *_LEAVES) if isinstance(row.get(key), list)]
+    if isinstance(row.get("trace"), dict):
+        yield from _held(row["trace"])
+    elif not inner:
+        yield row
+    for key in _LEAVES:
+        yield from row[key] if isinstance(row.get(key), list) else ()
+    for key in (*_RESOURCES, *_SCOPES):
+        for one in row[key] if isinstance(row.get(key), list) else ():
+            yield from _held(one) if isinstance(one, dict) else ()
+
+
+def _logged(waiting: dict[tuple[Any, Any], dict[str, Any]], line: int, record: dict[str, Any]) -> Rows:
+    """Events that are logged apart from their span belong together by its id; the answer comes last."""
+    attributes, body = _attributes(record.get("attributes")), _otlp(record.get("body"))
+    name = str(record.get("eventName") or attributes.get("event.name"))
+    if not name.startswith("gen_ai."):
+        yield Skip(line, "a log record of nothing that makes text")
+        return
+    key = (record.get("traceId"), record.get("spanId"))
+    if key not in waiting and name == "gen_ai.choice":
+        return  # one more answer to a prompt that is done
+    stamp = record.get("timeUnixNano") or record.get("observedTimeUnixNano")
+    span = waiting.setdefault(key, {"line": line, "traceId": key[0], "spanId": key[1], "startTimeUnixNano": stamp,
+                                    "attributes": {}, "events": []})  # fmt: skip
+    span["events"].append({"name": name, "attributes": attributes | (body if isinstance(body, dict) else {})})
+    if name == "gen_ai.choice":
+        span["endTimeUnixNano"] = stamp
+    if not name.endswith(".message"):
+        yield _span(line, waiting.pop(key))
+    elif len(waiting) > _WAITING:
+        oldest = waiting.pop(next(iter(waiting)))
+        yield _span(oldest["line"], oldest)
 
 
 def _span(line: int, span: dict[str, Any]) -> Found | Skip:
     attributes = _attributes(span.get("attributes"))
-    attributes |= _events(span.get("events"))
+    attributes |= {key.removeprefix("attributes."): v for key, v in span.items() if key.startswith("attributes.")}
+    attributes = genai.flat(attributes)
+    attributes |= genai.of_events(_events(span.get("events"))) | genai.of_events(attributes.get("events"))
     operation = attributes.get("gen_ai.operation.name") or attributes.get("llm.request.type")
-    if not (isinstance(operation, str) and operation in _MAKES_TEXT) and not (
-        operation is None and any(k.startswith(("gen_ai.prompt.", "gen_ai.input")) for k in attributes)
+    kind = attributes.get("openinference.span.kind")
+    named = operation or kind
+    if not (operation in _MAKES_TEXT if isinstance(operation, str) else kind == "LLM") and (
+        named is not None or not genai.is_prompted(attributes)
     ):
-        return Skip(line, f"a span that makes no text: {str(operation or span.get('name') or 'unnamed')[:40]}")
+        return Skip(line, f"a span that makes no text: {str(named or span.get('name') or 'unnamed')[:40]}")
     begin, end = _time(span, "start"), _time(span, "end")
-    counts = usage(_first(attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
-                   _first(attributes, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"))  # fmt: skip
-    said = _first(attributes, "gen_ai.output.messages", "gen_ai.output.text", "gen_ai.completion.0.content")
-    words = chat_parts.answer(said)
+    counts = usage(_first(attributes, *_PROMPT_TOKENS), _first(attributes, *_OUTPUT_TOKENS))
+    words = genai.answer(attributes)
     error = bool(attributes.get("error.type")) or _failed(span.get("status"))
     found = Found(
-        line, CHAT, _settings(attributes), begin, text(span.get("span_id") or span.get("spanId")),
-        text(_first(attributes, *_SESSION)) or text(span.get("trace_id") or span.get("traceId")),
+        line, CHAT, _settings(attributes), begin, _id(span, "span"),
+        text(_first(attributes, *_SESSION)) or _id(span, "trace"),
         answer=words, output_tokens=(counts or {}).get("completion_tokens"), failed=error,
-        reply=reply.made(None, text=words, counts=counts, e2e_s=_between(begin, end),
+        reply=reply.made(None, text=words, counts=counts, e2e_s=between(begin, end),
                          ttft_s=_seconds(attributes.get("gen_ai.response.time_to_first_chunk"))),
     )  # fmt: skip
-    return _with_prompt(found, attributes, counts)
+    if whole(span.get("droppedAttributesCount")) and genai.prompt(attributes) is not None:
+        return Skip(line, "the prompt was cut by an attribute limit", "attributes of the span were dropped")
+    return _with_prompt(found, attributes, counts, operation in _ONE_TEXT if isinstance(operation, str) else False)
 
 
-def _with_prompt(found: Found, attributes: dict[str, Any], counts: dict[str, int] | None) -> Found | Skip:
-    raw = _first(attributes, "gen_ai.input.messages", "gen_ai.prompt", "llm.prompts", "input.value")
+def _id(span: dict[str, Any], of: str) -> str | None:
+    """Its own, or its trace's."""
+    context = span["context"] if isinstance(span.get("context"), dict) else {}
+    return text(_first(span, f"{of}_id", f"{of}Id", f"context.{of}_id") or context.get(f"{of}_id"))
+
+
+def _with_prompt(
+    found: Found, attributes: dict[str, Any], counts: dict[str, int] | None, one_text: bool
+) -> Found | Skip:
+    raw = genai.prompt(attributes)
     if raw is None:
-        raw = _numbered(attributes)
-    if raw is None:
-        tokens = (counts or {}).get("prompt_tokens")
-        if not tokens:
-            return Skip(found.line, "the prompt's content was not captured, nor its length")
-        found.path, found.made = COMPLETIONS, Made(tokens)
-        if found.output_tokens:
-            found.body = {"max_tokens": found.output_tokens, "ignore_eos": True}
-        return found
+        return _lengths(found, counts)
     unpacked = chat_parts.unpacked(raw)
     if isinstance(unpacked, str) and unpacked[:1] in "[{":
         return Skip(found.line, "the prompt was cut by an attribute limit", "the prompt is JSON text that was cut")
+    texts = _texts(unpacked, one_text)
+    if texts:
+        found.path, found.body = COMPLETIONS, {"prompt": texts if len(texts) > 1 else texts[0], **found.body}
+        return found
     messages = chat_parts.messages(unpacked)
     if not messages:
         return Skip(found.line, "the prompt is in no known form")
@@ -115,29 +167,43 @@ def _with_prompt(found: Found, attributes: dict[str, Any], counts: dict[str, int
     if system and messages[0].get("role") != "system":
         messages.insert(0, {"role": "system", "content": system})
     found.body = {"messages": messages, **found.body}
-    tools = chat_parts.unpacked(attributes.get("gen_ai.tool.definitions"))
-    if isinstance(tools, list) and tools:
-        found.body["tools"] = [
-            t if "function" in t else {"type": "function", "function": t} for t in tools if isinstance(t, dict)
-        ]
+    if tools := genai.tools(attributes):
+        found.body["tools"] = tools
     return found
 
 
-def _numbered(attributes: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """``gen_ai.prompt.0.role``, ``gen_ai.prompt.0.content``, ..."""
-    found: list[dict[str, Any]] = []
-    while (content := attributes.get(f"gen_ai.prompt.{len(found)}.content")) is not None:
-        role = attributes.get(f"gen_ai.prompt.{len(found)}.role") or "user"
-        found.append({"role": role, "content": content})
-    return found or None
+def _lengths(found: Found, counts: dict[str, int] | None) -> Found | Skip:
+    tokens = (counts or {}).get("prompt_tokens")
+    if not tokens:
+        return Skip(found.line, "the prompt's content was not captured, nor its length")
+    found.path, found.made = COMPLETIONS, Made(tokens)
+    if found.output_tokens:
+        found.body = {"max_tokens": found.output_tokens, "ignore_eos": True}
+    return found
+
+
+def _texts(prompt: Any, one_text: bool) -> list[str]:
+    """The prompts of a completion; empty for those of a chat."""
+    if isinstance(prompt, dict) and isinstance(prompt.get("prompt"), (str, list)):
+        prompt, one_text = prompt["prompt"], True
+    if isinstance(prompt, list) and prompt and all(isinstance(item, str) for item in prompt):
+        return prompt
+    if one_text and isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], dict):
+        prompt = chat_parts.answer(prompt)
+    return [prompt] if one_text and isinstance(prompt, str) and prompt else []
 
 
 def _settings(attributes: dict[str, Any]) -> dict[str, Any]:
-    named = ((ours, attributes.get(f"gen_ai.request.{theirs}")) for theirs, ours in _SETTINGS.items())
-    model = attributes.get("gen_ai.request.model")
+    model = _first(attributes, "gen_ai.request.model", "llm.model_name")
+    given = chat_parts.unpacked(attributes.get("llm.invocation_parameters"))
+    found = {key: given[key] for key in _INVOCATION if key in given} if isinstance(given, dict) else {}
+    found |= {ours: attributes.get(f"gen_ai.request.{theirs}") for theirs, ours in _SETTINGS.items()
+              if attributes.get(f"gen_ai.request.{theirs}") is not None}  # fmt: skip
+    if isinstance(limit := found.get("max_tokens"), (str, float)) and whole(limit) is not None:
+        found["max_tokens"] = whole(limit)
     return {
         **({"model": model} if isinstance(model, str) else {}),
-        **{key: value for key, value in named if value is not None},
+        **{key: value for key, value in found.items() if value is not None},
     }
 
 
@@ -147,6 +213,11 @@ def _attributes(value: Any) -> dict[str, Any]:
         return dict(value)
     items = value if isinstance(value, list) else ()
     return {str(i.get("key")): _otlp(i.get("value")) for i in items if isinstance(i, dict)}
+
+
+def _events(events: Any) -> list[Any]:
+    given = events if isinstance(events, list) else []
+    return [{**event, "attributes": _attributes(event.get("attributes"))} for event in given if isinstance(event, dict)]
 
 
 def _otlp(value: Any) -> Any:
@@ -159,30 +230,11 @@ def _otlp(value: Any) -> Any:
         return [_otlp(item) for item in (inner or {}).get("values", ())]
     if kind == "kvlistValue":
         return {str(i.get("key")): _otlp(i.get("value")) for i in (inner or {}).get("values", ())}
-    return inner
+    return inner if kind.endswith("Value") else value
 
 
 def _failed(status: Any) -> bool:
-    return isinstance(status, dict) and status.get("code") in (2, "STATUS_CODE_ERROR")
-
-
-def _events(events: Any) -> dict[str, Any]:
-    """Conventions before attributes put the content into events of the span."""
-    found: dict[str, Any] = {}
-    for event in events if isinstance(events, list) else ():
-        if isinstance(event, dict):
-            for key, value in _attributes(event.get("attributes")).items():
-                if key.startswith(
-                    (
-                        "gen_ai.prompt",
-                        "gen_ai.completion",
-                        "gen_ai.input",
-                        "gen_ai.output",
-                        "gen_ai.system_instructions",
-                    )
-                ):
-                    found[key] = value
-    return found
+    return isinstance(status, dict) and _first(status, "code", "status_code") in (2, "STATUS_CODE_ERROR", "ERROR")
 
 
 def _time(span: dict[str, Any], which: str) -> Any:
@@ -194,15 +246,6 @@ def _time(span: dict[str, Any], which: str) -> Any:
     return span.get(f"{which}_time", span.get(f"{which}Time"))
 
 
-def _between(begin: Any, end: Any) -> float | None:
-    if isinstance(begin, int) and isinstance(end, int):
-        return (end - begin) / 1e9
-    try:
-        return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
-    except (TypeError, ValueError):
-        return None
-
-
 def _seconds(value: Any) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
@@ -212,11 +255,15 @@ def _first(attributes: dict[str, Any], *names: str) -> Any:
 
 
 def _matches(found: Sniffed) -> str | None:
-    if "resourceSpans" in found.keys:
-        return "OTLP/JSON with resourceSpans"
+    for name in _RESOURCES:
+        held = found.keys.get("trace")
+        if name in found.keys or found.has(name) or (isinstance(held, dict) and name in held):
+            return f"OTLP/JSON with {name}"
     if "spans" in found.keys:
         return "a session with spans"
-    if found.has("attributes") and found.share("span_id", "spanId", "start_time", "startTimeUnixNano") >= 0.5:
+    known = ("span_id", "spanId", "start_time", "startTimeUnixNano", "context.span_id")
+    attributed = any(key.partition(".")[0] == "attributes" for row in found.objects for key in row)
+    if attributed and found.share(*known) >= 0.5:
         return "spans, one a line"
     return None
 

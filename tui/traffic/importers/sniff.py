@@ -11,7 +11,8 @@ _FEWEST = 0.2  # part of the first lines that has to be JSON objects, else it is
 # Containers that a large document is opened at, so that its beginning tells what it is.
 _OPENED = {
     ("log",), ("log", "entries"), ("spans",), ("observations",), ("data",), ("requests",), ("resourceSpans",),
-    ("resourceSpans", "*"), ("resourceSpans", "*", "scopeSpans"), ("trace",),
+    ("resourceSpans", "*"), ("resourceSpans", "*", "scopeSpans"), ("trace",), ("batches",),
+    ("batches", "*"), ("resourceLogs",), ("resourceLogs", "*"), ("resourceLogs", "*", "scopeLogs"),
 }  # fmt: skip
 
 

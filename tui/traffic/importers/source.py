@@ -4,7 +4,7 @@ import codecs
 import contextlib
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,10 +102,10 @@ class Source:
             else:
                 yield self._object(number, value)
 
-    def inside(self, *paths: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...], Any] | Skip]:
-        """(line, path, value) of what lies in large documents, opened at `paths`; ``*`` is any array member."""
+    def inside(self, opened: Callable[[walk.Path], bool]) -> Iterator[tuple[int, walk.Path, Any] | Skip]:
+        """(line, path, value) of what lies in large documents, which are `opened` on the way; ``*`` is any member."""
         try:
-            yield from walk.documents(self.texts(), set(paths).__contains__, objects=True)
+            yield from walk.documents(self.texts(), opened, objects=True)
         except walk.Broken as error:
             yield Skip(error.line, "not JSON from here on", str(error))
 
