@@ -6,6 +6,8 @@ import json
 import pytest
 from made_imports import chat, ids, imported, lines, said, times
 
+from tui.errors import VtuneError
+
 
 def otlp(attributes, start=0, name="s"):
     kinds = {str: "stringValue", int: "intValue", float: "doubleValue"}
@@ -174,3 +176,26 @@ def test_vllm_log_joins_lines_by_id_and_reads_prompts_by_their_quoting(tmp_path)
     assert by_text.body["prompt"] == tricky and by_text.body["max_tokens"] == 64
     assert {"the body was cut by --max-log-len"} < set(report.skipped)
     assert loaded.header["captured_at"] is None
+
+
+OLD = "Received request cmpl-1-0: prompt: 'one', prefix_pos: None,sampling_params: SamplingParams(n=1, max_tokens=64), "
+LAYOUTS = {
+    "0.3": f"INFO 03-18 14:46:40 async_llm_engine.py:436] {OLD}prompt_token_ids: [1, 2], lora_request: None.",
+    "0.6": "INFO 03-18 14:46:40 logger.py:37] Received request chatcmpl-1: prompt: 'one', params: SamplingParams(n=1, "
+           "max_tokens=64), prompt_token_ids: None, lora_request: None, prompt_adapter_request: None.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("before", ["", "vllm-1  | ", "2025-03-18T14:46:40.123456789Z ", "(Worker pid=7) "])
+@pytest.mark.parametrize("version", LAYOUTS)
+def test_vllm_logs_of_other_versions_and_through_containers(tmp_path, version, before):
+    start = [f"{before}INFO 03-18 14:46:01 api_server.py:1] {'starts ' * 14}"] * 1200  # more than is looked at first
+    loaded, report = imported(lines(tmp_path / "f.log", *start, before + LAYOUTS[version]))
+    assert report.format == "vllm-log" and report.read == 1
+    assert loaded.requests[0].body["prompt"] == "one" and loaded.requests[0].body["max_tokens"] == 64
+
+
+def test_a_vllm_log_without_requests_says_what_to_start_vllm_with(tmp_path):
+    path = lines(tmp_path / "f.log", "INFO 03-18 14:46:40 [api_server.py:1] Starting vLLM API server")
+    with pytest.raises(VtuneError, match="--enable-log-requests"):
+        imported(path)

@@ -13,9 +13,10 @@ from tui.traffic.importers.sniff import Sniffed
 from tui.traffic.importers.source import Source
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+# Before it, the process, or what a container's log puts there; the file stands in brackets since vLLM 0.8.
 _PREFIX = re.compile(
-    r"^(?:\([^)]* pid=\d+\) )?(?:INFO|DEBUG|WARNING|ERROR) (?P<month>\d\d)-(?P<day>\d\d) "
-    r"(?P<time>\d\d:\d\d:\d\d)(?:\.\d+)? \[[^\]]*\] (?P<said>.*)$", re.DOTALL,
+    r"^.{0,120}?\b(?:INFO|DEBUG|WARNING|ERROR) (?P<month>\d\d)-(?P<day>\d\d) (?P<time>\d\d:\d\d:\d\d)(?:[.,]\d+)? "
+    r"(?:\[[^\]]*\]|\S+:\d+\]) (?P<said>.*)$", re.DOTALL,
 )  # fmt: skip
 _RECEIVED = re.compile(r"Received request (?P<id>[^\s:]+): ")
 _DETAILS = re.compile(r"Request (?P<id>\S+) details: ")
@@ -42,7 +43,7 @@ class _Request:
 def rows(source: Source) -> Rows:
     """One request for each id that was received; lines that are not about requests are not counted."""
     waiting: dict[str, _Request] = {}
-    year, month_before = _YEAR, 1
+    year, month_before, requests = _YEAR, 1, False
     for number, raw, _ in source.lines():
         line = _COLOUR.sub("", raw.decode(errors="replace"))
         match = _PREFIX.match(line)
@@ -53,11 +54,14 @@ def rows(source: Source) -> Rows:
         month_before = month
         stamp = f"{year}-{match['month']}-{match['day']}T{match['time']}"
         _take(waiting, number, stamp, match["said"])
+        requests = requests or bool(waiting)
         while len(waiting) > _WAITING:
             id = next(iter(waiting))
             yield _done(id, waiting.pop(id))
     for id, request in waiting.items():
         yield _done(id, request)
+    if not requests:
+        yield Skip(1, "no request in the log: vLLM writes them with --enable-log-requests (or use `vtune record`)")
 
 
 def _take(waiting: dict[str, _Request], number: int, stamp: str, said: str) -> None:
@@ -161,12 +165,8 @@ def _done(id: str, request: _Request) -> Found | Skip:
 
 
 def _matches(found: Sniffed) -> str | None:
-    text = _COLOUR.sub("", found.head[:65536].decode(errors="replace"))
-    for line in text.split("\n"):
-        match = _PREFIX.match(line)
-        if match and any(p.match(match["said"]) for p in (_RECEIVED, _DETAILS, _JSON, _GENERATED)):
-            return "lines of vLLM's request logger"
-    return None
+    lines = _COLOUR.sub("", found.head.decode(errors="replace")).split("\n")
+    return "lines of vLLM's log" if any(_PREFIX.match(line) for line in lines) else None
 
 
 VLLM_LOG = Format(
