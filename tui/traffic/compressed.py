@@ -60,7 +60,9 @@ def open_read(path: Path) -> io.BufferedReader:
     try:
         file = path.open("rb")
     except OSError as error:
-        raise VtuneError(f"{path}: {error.strerror}", "check the path and its permissions") from error
+        folder = isinstance(error, IsADirectoryError)
+        mend = "give one of the files in it" if folder else "check the path and its permissions"
+        raise VtuneError(f"{path}: {error.strerror}", mend) from error
     magic = file.peek(4)[:4]
     if magic.startswith(_GZIP):
         inner: Any = _Guarded(gzip.GzipFile(fileobj=file), (EOFError, OSError, zlib.error))

@@ -21,6 +21,8 @@ def why(line: bytes, error: Exception) -> tuple[str, str]:
         return "a comment, not JSON", ""
     if re.match(rb"[{\[]\s*'", start):
         return "a Python repr, not JSON", "a Python repr, not JSON: write it with json.dumps"
+    if line.rstrip().endswith(b","):
+        return "not JSON: a comma behind the object", f"a comma behind the object ({error})"
     if _COMMA.search(line):
         return "not JSON: a comma before a closing bracket", f"a comma before a closing bracket ({error})"
     return "not JSON", f"not JSON ({error})"

@@ -42,7 +42,7 @@ def range_of(made: Made) -> tuple[int, int]:
     """Lowest and highest block size at which a row is sound: ceil(tokens / size) = number of ids."""
     count = len(made.blocks or ())
     if made.whole_only:
-        return 1, max(1, made.tokens // max(count, 1))
+        return made.tokens // (count + 1) + 1, max(1, made.tokens // max(count, 1))
     lowest = -(-made.tokens // count)
     highest = made.tokens if count == 1 else (made.tokens - 1) // (count - 1)
     return lowest, (1 << 30) if count == 1 else highest

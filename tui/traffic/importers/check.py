@@ -1,5 +1,6 @@
 """Whether a body can be replayed on a model of text, and with what limit of its length."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,6 +8,9 @@ from tui.traffic.importers.found import CHAT, COMPLETIONS, Found, Skip, whole
 
 CAP = 256  # tokens, where neither the request nor its recorded answer names a length
 _BYTES_A_TOKEN = 4  # a rough figure for English text, used only where no count was recorded
+CUT = "the prompt was cut by the logger"
+# A token is at least two characters of nearly any text; fewer here than half of those counted means a cut prompt.
+_LONG = 200
 _TEXT = ("text", "input_text", "output_text", "refusal", "thinking")
 
 
@@ -27,9 +31,13 @@ def problem(found: Found) -> tuple[str, str] | None:
     body = found.body
     if found.made is None:
         if found.path == CHAT:
+            if "system" in body:
+                return "a body of Anthropic's Messages API: its system text stands outside the messages", ""
             if trouble := _messages(body.get("messages")):
                 return trouble
         elif trouble := _prompt(body):
+            return trouble
+        if trouble := _cut(found):
             return trouble
     for key in ("max_tokens", "max_completion_tokens"):
         value = body.get(key)
@@ -86,6 +94,16 @@ def _messages(messages: Any) -> tuple[str, str] | None:
         elif content is not None and not isinstance(content, str):
             return "content that is neither text nor a list of parts", ""
     return None
+
+
+def _cut(found: Found) -> tuple[str, str] | None:
+    tokens = whole(((found.reply or {}).get("usage") or {}).get("prompt_tokens"))
+    if tokens is None or tokens <= _LONG:
+        return None
+    sent = json.dumps(found.body, ensure_ascii=False)
+    if len(sent.encode(errors="replace")) * 2 >= tokens:
+        return None
+    return CUT, f"{CUT}: {tokens} prompt tokens were counted, and {len(sent)} characters are here"
 
 
 def _prompt(body: dict[str, Any]) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ _SLASHES = re.compile(r"^(\d{4})/(\d\d)/(\d\d)")
 _NO_COLON = re.compile(r"([+-]\d\d)(\d\d)$")
 # Whole numbers that are this far apart on average are milliseconds: as seconds they'd be a request in a quarter minute.
 _MS_APART = 15
-_MS_APART_WITH_FRACTION = 200
+MS_APART_WITH_FRACTION = 200
 _WEEK, _MANY = 7 * 86400, 1000
 
 
@@ -72,7 +72,7 @@ class Clock:
         if count < 2:
             return "s", 1.0, "one time only"
         apart = (highest - lowest) / (count - 1)
-        border = _MS_APART_WITH_FRACTION if self.fractions else _MS_APART
+        border = MS_APART_WITH_FRACTION if self.fractions else _MS_APART
         # Many requests that as seconds would take weeks are milliseconds, however close.
         unit = "ms" if apart >= border or (highest - lowest > _WEEK and apart > 1 and count > _MANY) else "s"
         kind = "numbers with a fraction" if self.fractions else "whole numbers"

@@ -46,6 +46,15 @@ def by_object(read: Callable[[int, dict[str, Any]], Rows]) -> Callable[[Source],
     return rows
 
 
+def by_either(read: Callable[[int, dict[str, Any]], Rows]) -> Callable[[Source], Rows]:
+    """Rows of a file of JSON objects, or of a table with the same names."""
+
+    def rows(source: Source) -> Rows:
+        return (by_object if source.head().lstrip()[:1] in (b"{", b"[") else by_row)(read)(source)
+
+    return rows
+
+
 def by_row(read: Callable[[int, dict[str, str]], Rows]) -> Callable[[Source], Rows]:
     """Rows of a CSV file with a header."""
 

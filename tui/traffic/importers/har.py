@@ -67,7 +67,9 @@ def _ms(*parts: Any) -> float | None:
 
 
 def _matches(found: Sniffed) -> str | None:
-    return "an object with log" if set(found.keys) & {"log"} and not found.keys.keys() - {"log", "request:"} else None
+    whole_file = [row for row in found.objects if "log" in row]
+    sound = any(isinstance(row["log"], dict) and "entries" in row["log"] for row in whole_file)
+    return "an object with log" if sound or (not found.objects and "log" in found.keys) else None
 
 
 HAR = Format("har", "HTTP archive", _matches, rows, links_by_answer=True)

@@ -9,6 +9,7 @@ from tui.traffic.importers.found import CHAT, Found, Skip, text, usage, whole
 from tui.traffic.importers.sniff import Sniffed
 from tui.traffic.importers.source import Source
 
+_NAMES = {"startTime", "type", "input", "traceId"}
 _NUMBERS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "n")
 
 
@@ -18,7 +19,7 @@ def rows(source: Source) -> Rows:
         for row in source.table():
             yield row if isinstance(row, Skip) else _observation(*row, None)
         return
-    if source.one_a_line():
+    if source.one_a_line() or source.is_wrapped():
         for item in source.objects():
             if isinstance(item, Skip):
                 yield item
@@ -55,8 +56,10 @@ def _session(trace: Any) -> str | None:
 
 def _observation(line: int, row: Any, session: str | None) -> Found | Skip:
     if not isinstance(row, dict):
-        return Skip(line, "an observation that is no object")
-    if row.get("type") != "GENERATION":
+        what = "observations without their content: export the observations, not the traces"
+        return Skip(line, what if isinstance(row, str) else "an observation that is no object")
+    row = {_camel(key): value for key, value in row.items()}
+    if str(row.get("type")).upper() != "GENERATION":
         return Skip(line, f"not a generation: {str(row.get('type'))[:20]}")
     raw = chat_parts.unpacked(row.get("input"))
     if raw in (None, "", [], {}):
@@ -77,14 +80,20 @@ def _observation(line: int, row: Any, session: str | None) -> Found | Skip:
     body = {"messages": messages, **tools, **_settings(chat_parts.unpacked(row.get("modelParameters")))}
     if isinstance(raw, dict) and isinstance(raw.get("tools"), list):
         body["tools"] = raw["tools"]
-    if isinstance(row.get("model"), str):
-        body["model"] = row["model"]
+    if isinstance(model := row.get("model") or row.get("providedModelName"), str):
+        body["model"] = model
     return Found(
         line, CHAT, body, begin, text(row.get("id")), text(row.get("sessionId")) or session or text(row.get("traceId")),
         answer=words, output_tokens=(known or {}).get("completion_tokens"), failed=row.get("level") == "ERROR",
         reply=reply.made(None, text=words, counts=known, ttft_s=between(begin, row.get("completionStartTime")),
                          e2e_s=between(begin, row.get("endTime"))),
     )  # fmt: skip
+
+
+def _camel(name: str) -> str:
+    """The export to a bucket writes start_time for startTime."""
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
 
 
 def _without_definitions(messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -113,11 +122,9 @@ def _settings(given: Any) -> dict[str, Any]:
 def _matches(found: Sniffed) -> str | None:
     if "observations" in found.keys:
         return "a trace with observations"
-    if found.has("startTime", "type", "input") and found.share("traceId", "modelParameters", "parentObservationId") > 0:
+    if any(_NAMES <= {_camel(key) for key in row} for row in found.objects):
         return "observations with startTime, type and input"
-    if {"startTime", "type", "input", "traceId"} <= set(found.columns):
-        return "columns startTime, type, input"
-    return None
+    return "columns startTime, type, input" if _NAMES <= {_camel(name) for name in found.columns} else None
 
 
 LANGFUSE = Format("langfuse", "Langfuse export", _matches, rows, links_by_answer=True)

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from tui.traffic.importers import blocks, check, secrets
+from tui.traffic.importers.clock import MS_APART_WITH_FRACTION
 from tui.traffic.importers.format import Format, Rows, by_object
 from tui.traffic.importers.found import CHAT, COMPLETIONS, Found, Made, Skip, text, whole
 from tui.traffic.importers.sniff import Sniffed
@@ -96,7 +97,10 @@ def _trace_rows(found: Sniffed) -> list[dict[str, Any]]:
 
 
 def _in_seconds(rows: list[dict[str, Any]]) -> bool:
-    return any(isinstance(t := row.get("timestamp"), float) and t != t // 1 for row in rows)
+    """Whether the times have fractions, and are no milliseconds with fractions, which are far apart as numbers."""
+    times = [t for row in rows if isinstance(t := row.get("timestamp"), (int, float)) and t == t]
+    apart = (max(times) - min(times)) / max(1, len(times) - 1) if times else 0
+    return apart < MS_APART_WITH_FRACTION and any(isinstance(t, float) and t != t // 1 for t in times)
 
 
 def _covers(rows: list[dict[str, Any]], block: int) -> bool:
@@ -135,7 +139,7 @@ def _is_bailian(found: Sniffed) -> str | None:
 
 
 BAILIAN = Format("bailian", "Bailian (Qwen) usage trace", _is_bailian, by_object(bailian_row), "s", block=16)
-TIMED = Format("timed-trace", "vllm bench timed_trace", _is_timed, by_object(seconds_row), "s", block=VLLM_BLOCK)
+TIMED = Format("timed-trace", "vllm bench timed_trace", _is_timed, by_object(seconds_row), block=VLLM_BLOCK)
 GUIDELLM_TRACE = Format("guidellm-trace", "guidellm trace of lengths", _is_guidellm, by_object(seconds_row), "s",
                         block=MOONCAKE_BLOCK)  # fmt: skip
 MOONCAKE = Format("mooncake", "Mooncake trace, also aiperf's fixed schedules", _is_mooncake, by_object(mooncake_row),

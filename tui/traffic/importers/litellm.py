@@ -3,47 +3,32 @@
 import json
 from typing import Any
 
-from tui.traffic.importers import chat_parts, reply, secrets
+from tui.traffic.importers import chat_parts, check, reply, secrets
 from tui.traffic.importers.clock import between
-from tui.traffic.importers.format import Format, Rows, by_object, by_row
+from tui.traffic.importers.format import Format, Rows, by_either
 from tui.traffic.importers.found import CHAT, COMPLETIONS, Found, Skip, text, usage, whole
 from tui.traffic.importers.sniff import Sniffed
-from tui.traffic.importers.source import Source
 
 _MARK = "(litellm_truncated"
 _CALLS = {"completion": CHAT, "acompletion": CHAT, "text_completion": COMPLETIONS, "atext_completion": COMPLETIONS}
-_CUT = "the prompt was cut by the logger"
 _UNSEEN = ("metadata", "user", "extra_headers", "api_key", "proxy_server_request", "litellm_params")
-# A token is at least two characters of nearly any text; fewer here than half of those counted means a cut prompt.
-_LONG = 200
 _FROM_CACHE = "answered from LiteLLM's own cache: it never reached the model"
-
-
-def rows(source: Source) -> Rows:
-    """Objects, or the table's rows as CSV, whose values are JSON as text."""
-    table = source.head().lstrip()[:1] not in (b"{", b"[")
-    return (by_row(row) if table else by_object(row))(source)
 
 
 def row(line: int, given: dict[str, Any]) -> Rows:
     call = given.get("call_type")
     path = _CALLS.get(str(call))
     if path is None:
-        yield Skip(line, f"not a generation: {str(call)[:30]}")
+        yield Skip(line, f"not a chat or completion call: {str(call)[:30]}")
         return
     body = _body(given, path)
     if body is None:
         yield Skip(line, "the prompt was not logged")
         return
-    tokens = whole(given.get("prompt_tokens"))
-    sent = json.dumps(body.get("messages", body.get("prompt")), ensure_ascii=False)
-    if _MARK in sent:
-        yield Skip(line, _CUT, f"{_CUT}: it holds LiteLLM's mark of text left out")
+    if _MARK in json.dumps(body, ensure_ascii=False):
+        yield Skip(line, check.CUT, f"{check.CUT}: it holds LiteLLM's mark of text left out")
         return
-    if tokens and tokens > _LONG and len(sent.encode(errors="replace")) * 2 < tokens:
-        yield Skip(line, _CUT, f"{_CUT}: {tokens} prompt tokens were counted, and {len(sent)} characters are here")
-        return
-    yield _found(line, given, path, body, tokens)
+    yield _found(line, given, path, body, whole(given.get("prompt_tokens")))
 
 
 def _found(line: int, given: dict[str, Any], path: str, body: dict[str, Any], tokens: int | None) -> Found:
@@ -70,9 +55,11 @@ def _body(given: dict[str, Any], path: str) -> dict[str, Any] | None:
     named = {"model": given["model"]} if isinstance(given.get("model"), str) else {}
     prompt = chat_parts.unpacked(given.get("messages"))
     if prompt not in (None, "", [], {}):
-        if path == COMPLETIONS and isinstance(prompt, (str, list)) and not isinstance(prompt[0], dict):
-            return {**named, "prompt": prompt, **settings}
         messages = chat_parts.messages(prompt)
+        if path == COMPLETIONS and messages and len(messages) == 1 and isinstance(prompt, list):
+            prompt = messages[0].get("content")  # it logs the text of a completion as the user's only message
+        if path == COMPLETIONS:
+            return {**named, "prompt": prompt, **settings} if isinstance(prompt, (str, list)) else None
         return {**named, "messages": messages, **settings} if messages else None
     sent = chat_parts.unpacked(given.get("proxy_server_request"))
     sent = sent.get("body", sent) if isinstance(sent, dict) else None
@@ -87,4 +74,4 @@ def _matches(found: Sniffed) -> str | None:
     return "rows with call_type and startTime" if found.has("call_type", "startTime") else None
 
 
-LITELLM = Format("litellm", "LiteLLM log", _matches, rows, links_by_answer=True)
+LITELLM = Format("litellm", "LiteLLM log", _matches, by_either(row), links_by_answer=True)

@@ -101,8 +101,9 @@ def _is_finetune(found: Sniffed) -> str | None:
     rows = [row for row in found.objects if isinstance(row.get("messages"), list)]
     ends = [row for row in rows if row["messages"] and isinstance(row["messages"][-1], dict)
             and row["messages"][-1].get("role") == "assistant"]  # fmt: skip
-    known = {"messages", "tools", "functions", "parallel_tool_calls", "weight"}
-    if rows and len(ends) * 2 >= len(rows) and all(set(row) <= known for row in rows):
+    # A body that was sent names its model or its settings, and may end with the beginning of an answer.
+    sent = {"model", "max_tokens", "max_completion_tokens", "temperature", "stream", *_TIMES}
+    if rows and len(ends) * 2 >= len(rows) and not any(sent & set(row) for row in rows):
         return "conversations that end with an assistant's turn"
     return None
 

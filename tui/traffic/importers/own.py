@@ -41,7 +41,9 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _matches(found: Sniffed) -> str | None:
-    return "its first line" if str(found.keys.get("schema", "")).startswith("vtune.recording/") else None
+    if str(found.keys.get("schema", "")).startswith("vtune.recording/"):
+        return "its first line"
+    return "rows with id, at, path and body" if found.has("id", "at", "path", "body") else None
 
 
 OWN = Format("vtune", "vtune recording", _matches, by_object(row), "s")

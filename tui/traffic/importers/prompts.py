@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tui.traffic.importers.format import Format, Rows, by_object
+from tui.traffic.importers import reply
+from tui.traffic.importers.format import Format, Rows, by_either, by_object
 from tui.traffic.importers.found import CHAT, COMPLETIONS, Found, Skip, whole
 from tui.traffic.importers.sniff import Sniffed
 
@@ -43,7 +44,9 @@ def plain_row(line: int, row: dict[str, Any]) -> Rows:
     if not isinstance(row.get("prompt"), (str, list)):
         yield Skip(line, "no prompt")
         return
-    yield Found(line, COMPLETIONS, {"prompt": row["prompt"]}, row.get("timestamp"))
+    answer = row["completion"] if isinstance(row.get("completion"), str) else None
+    yield Found(line, COMPLETIONS, {"prompt": row["prompt"]}, row.get("timestamp"), answer=answer,
+                reply=reply.made(None, text=answer))  # fmt: skip
 
 
 def _is_custom(found: Sniffed) -> str | None:
@@ -57,7 +60,8 @@ def _is_guidellm(found: Sniffed) -> str | None:
     counts = ("output_tokens_count", "completion_tokens_count", "prompt_tokens_count", "input_tokens_count")
     if found.share(*counts) >= 0.5 and found.share(*_PROMPT, *_MESSAGES) >= 0.5:
         return "rows of a prompt with token counts"
-    return None
+    columns = set(found.columns)
+    return "columns of a prompt with token counts" if columns & set(counts) and columns & set(_PROMPT) else None
 
 
 def _is_plain(found: Sniffed) -> str | None:
@@ -65,5 +69,5 @@ def _is_plain(found: Sniffed) -> str | None:
 
 
 CUSTOM = Format("vllm-custom", "vllm bench custom data set", _is_custom, by_object(custom_row))
-GUIDELLM = Format("guidellm", "guidellm data set", _is_guidellm, by_object(guidellm_row), "s")
+GUIDELLM = Format("guidellm", "guidellm data set", _is_guidellm, by_either(guidellm_row), "s")
 PLAIN = Format("prompts", "rows of prompts", _is_plain, by_object(plain_row))

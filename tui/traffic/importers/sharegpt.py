@@ -15,7 +15,7 @@ _ROLES = {
 
 
 def conversation(line: int, row: dict[str, Any]) -> Rows:
-    turns = row.get("conversations")
+    turns = row.get("conversations", row.get("conversation"))
     if row.get("images"):
         yield Skip(line, "not text: images in the conversation")
         return
@@ -63,7 +63,10 @@ def _tools(value: Any) -> dict[str, Any]:
 
 
 def _matches(found: Sniffed) -> str | None:
-    return "conversations of from and value" if found.has("conversations") else None
+    if found.has("conversations"):
+        return "conversations of from and value"
+    turns = [row["conversation"] for row in found.objects if isinstance(row.get("conversation"), list)]
+    return "conversations of role and content" if any(isinstance(t, dict) for turn in turns for t in turn) else None
 
 
 SHAREGPT = Format("sharegpt", "ShareGPT conversations", _matches, by_object(conversation), chain=True)

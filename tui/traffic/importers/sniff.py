@@ -60,9 +60,19 @@ def sniff(head: bytes) -> Sniffed:
         found.keys = found.objects[0]
     elif start == b"{":
         _keys(head, found)
-    if not found.objects and not found.keys and "," in found.first_line:
-        found.columns = tuple(name.strip().strip('"') for name in found.first_line.split(","))
+    inner = found.keys.get("data")
+    rows = inner if isinstance(inner, list) else [inner]
+    if rows and all(isinstance(row, dict) for row in rows):
+        found.objects = rows[:LOOKED_AT]
+    if not found.objects and not found.keys and (mark := delimiter(head)) in found.first_line:
+        found.columns = tuple(name.strip().strip('"') for name in found.first_line.split(mark))
     return found
+
+
+def delimiter(head: bytes) -> str:
+    """What stands between the cells of a table: the comma, or what spreadsheets write where it is the decimal sign."""
+    first = head.lstrip().split(b"\n", 1)[0].decode(errors="replace")
+    return max(",;\t", key=first.count)
 
 
 def _documents(head: bytes, found: Sniffed) -> None:

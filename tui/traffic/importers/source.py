@@ -13,10 +13,15 @@ from tui.errors import VtuneError
 from tui.traffic import compressed
 from tui.traffic.importers import badline, walk
 from tui.traffic.importers.found import Skip
+from tui.traffic.importers.sniff import delimiter
 
 HEAD = 1 << 18
 _CHUNK = 1 << 16
-_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
+)  # fmt: skip
+csv.field_size_limit(1 << 30)  # the module's own, 128 KiB, is shorter than many a prompt
 
 
 class _Cut(Exception):
@@ -61,14 +66,21 @@ class Source:
 
     def lines(self) -> Iterator[tuple[int, bytes, bool]]:
         """(number, line without its end, whether the line was ended) of every line, split at ``\\n`` alone."""
-        left, number = b"", 0
+        for number, line, ended in self._raw_lines():
+            yield number, line.removesuffix(b"\r") if ended else line, ended
+
+    def _raw_lines(self) -> Iterator[tuple[int, bytes, bool]]:
+        left: list[bytes] = []  # pieces of a line that is longer than a chunk
+        number = 0
         for chunk in self._utf8():
-            *whole, left = (left + chunk).split(b"\n") if b"\n" in chunk else (left + chunk,)
+            *whole, rest = chunk.split(b"\n")
             for line in whole:
                 number += 1
-                yield number, line.removesuffix(b"\r"), True
-        if left:
-            yield number + 1, left, False
+                yield number, b"".join([*left, line]), True
+                left.clear()
+            left.append(rest)
+        if any(left):
+            yield number + 1, b"".join(left), False
 
     def texts(self) -> Iterator[str]:
         """The same as text, in chunks. Raises VtuneError where it is not UTF-8."""
@@ -81,7 +93,14 @@ class Source:
             done += len(chunk)
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]] | Skip]:
-        """JSON objects: one a line, or one array of them, or one after another over several lines."""
+        """JSON objects: one a line, one array of them, the list under an answer's `data`, or one after another."""
+        if self.is_wrapped():
+            for item in self.inside({("data",)}.__contains__):
+                if isinstance(item, Skip):
+                    yield item
+                elif item[1] == ("data", "*"):
+                    yield self._object(item[0], item[2])
+            return
         if not walk.is_lines(self.head()):
             yield from self._documents()
             return
@@ -114,9 +133,13 @@ class Source:
         head = self.head()
         return walk.is_lines(head) and head.strip().count(b"\n") > 0
 
+    def is_wrapped(self) -> bool:
+        """Whether its rows are the list under `data`, as the APIs of observability tools answer."""
+        return walk.is_wrapped(self.head())
+
     def table(self) -> Iterator[tuple[int, dict[str, str]] | Skip]:
         """Rows of a CSV file with a header, by name of column."""
-        reader = csv.reader(self._csv_lines())
+        reader = csv.reader(self._csv_lines(), delimiter=delimiter(self.head()))
         names: list[str] | None = None
         while True:
             try:
@@ -131,6 +154,8 @@ class Source:
                 continue
             if not any(cell.strip() for cell in row):
                 continue
+            if not any(cell.strip() for cell in row[len(names) :]):
+                row = row[: len(names)]
             if len(row) != len(names):
                 yield Skip(
                     reader.line_num, "not as many columns as the header names", f"{len(row)} columns, not {len(names)}"
@@ -179,7 +204,11 @@ class Source:
     def _kind(self, head: bytes) -> str:
         if self.encoding:
             return codecs.lookup(self.encoding).name
-        return next((kind for mark, kind in _MARKS if head.startswith(mark)), "utf-8")
+        if marked := next((kind for mark, kind in _MARKS if head.startswith(mark)), None):
+            return marked
+        # Without a mark, text of two bytes a character begins with every other byte 0.
+        nulls = [byte == 0 for byte in head[:4]]
+        return {(False, True) * 2: "utf-16-le", (True, False) * 2: "utf-16-be"}.get(tuple(nulls), "utf-8")
 
     def _utf8(self) -> Iterator[bytes]:
         decoder, first = None, True
@@ -197,9 +226,7 @@ class Source:
                 raise VtuneError(f"{self.path}: not {self.encoding or 'UTF-16'}", "name its --encoding") from error
 
     def _csv_lines(self) -> Iterator[str]:
-        for number, line, _ in self.lines():
-            if b"\0" in line:
-                line = line.replace(b"\0", b"")
+        for number, line, _ in self._raw_lines():
             try:
                 yield line.decode() + "\n"
             except UnicodeDecodeError as error:

@@ -31,9 +31,32 @@ def is_lines(head: bytes) -> bool:
     if first.startswith(b"["):
         return len(lines) > 1 and _parses(first, list)
     if first.startswith(b"{") and not _parses(first, dict):
-        # A torn or bad line still ends with its brace, or is the only one; a pretty-printed object goes on.
-        return len(lines) == 1 or first.endswith(b"}")
+        if len(lines) == 1:
+            return not _goes_on(first)
+        # A torn or bad line still ends with its brace; a pretty-printed object goes on.
+        return first.rstrip(b",").endswith(b"}")
     return True
+
+
+def _goes_on(text: bytes) -> bool:
+    """Whether another value follows the first one on the same line."""
+    try:
+        return bool(_DECODER.raw_decode(text.decode(errors="replace")))
+    except (ValueError, RecursionError):
+        return False
+
+
+def is_wrapped(head: bytes) -> bool:
+    """Whether the first document is an object that has its rows, which are objects, under `data`."""
+    if not head.lstrip().startswith(b"{"):
+        return False
+    try:
+        for _, path, value in documents([head.decode(errors="replace")], {("data",)}.__contains__, objects=True):
+            if path in ((), ("data", "*")):
+                return isinstance(value, dict)
+    except Broken:
+        pass
+    return False
 
 
 def documents(texts: Iterable[str], opened: Callable[[Path], bool], objects: bool) -> Iterator[tuple[int, Path, Any]]:
