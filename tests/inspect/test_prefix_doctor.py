@@ -159,6 +159,19 @@ def test_the_same_text_in_another_role():
     assert {request.body["messages"][0]["role"] for request in found.mended} == {"system"}
 
 
+def test_an_image_before_the_text_that_all_share():
+    def asked(n):
+        picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{n}AAAA"}}
+        body = {"messages": [{"role": "user", "content": [picture, {"type": "text", "text": STABLE}]}]}
+        return Request(f"r{n}", float(n), "/v1/chat/completions", body)
+
+    found = look([asked(n) for n in range(N)])
+    assert kinds(found) == ["image"] and found.breaks[0].where.startswith("message 0 (user), character 0")
+    assert [part["type"] for part in found.mended[3].body["messages"][0]["content"]] == ["text", "image_url"]
+    assert found.ceiling == ceiling(found.mended) > 0.7 and ceiling([asked(n) for n in range(N)]) == 0
+    assert ceiling([replace(asked(0), id=str(n)) for n in range(N)]) > 0.7
+
+
 def test_a_salt_for_each_user():
     requests = [chat(f"r{n}", STABLE, question(n), cache_salt=f"tenant-{n}") for n in range(N)]
     found = look(requests)

@@ -83,10 +83,11 @@ def analyse(prompts: Iterable[Prompt], block_size: int) -> Analysis:
 def block_digests(tokens: Sequence[int], block_size: int, cache_salt: str | None = None) -> list[bytes]:
     """A digest for each whole block of `tokens`, which also stands for all tokens before it and the salt."""
     digest = b"" if cache_salt is None else blake2b(cache_salt.encode(), digest_size=16).digest()
-    digests = []
-    for start in range(0, len(tokens) - block_size + 1, block_size):
-        block = array("q", tokens[start : start + block_size]).tobytes()
-        digest = blake2b(digest + block, digest_size=16).digest()
+    digests, held = [], array("q", tokens)
+    size = block_size * held.itemsize
+    data = held.tobytes()
+    for start in range(0, len(data) - size + 1, size):
+        digest = blake2b(digest + data[start : start + size], digest_size=16).digest()
         digests.append(digest)
     return digests
 

@@ -14,6 +14,7 @@ from tui.session.inspection.source import Facts
 from tui.traffic import recording
 from tui.traffic.importers import Options, opened
 from tui.traffic.inspect import capacity, doctor, grouping, hashed, rewrite
+from tui.traffic.inspect.parts import has_media
 from tui.traffic.inspect.rows import Row
 from tui.traffic.recording import Request
 
@@ -118,6 +119,8 @@ def _text(
     if len(requests) > doctor.MOST:
         notes.append(f"the first {doctor.MOST:,} requests were compared with each other for what breaks prefixes")
     diagnosis = doctor.examine(requests, counted)
+    if facts.tokens == "exact" and any(has_media(request.body) for request in requests):
+        notes.append("some prompts have images, whose tokens look alike: where images differ, less is reused than told")
     if asked.rewrite is not None:
         rewrite.write(asked.rewrite, path, header, diagnosis, asked.force)
         notes.append(f"{asked.rewrite} has the advice applied: replay both to measure the gain")

@@ -15,7 +15,7 @@ from tui.engine.settings import Profile
 from tui.errors import Exit, VtuneError
 from tui.session import attach
 from tui.traffic.inspect import characters
-from tui.traffic.inspect.doctor import PROMPT_KEYS, Count
+from tui.traffic.inspect.counted import PROMPT_KEYS, Count
 from tui.traffic.inspect.hashed import DEFAULT_BLOCK
 from tui.traffic.recording import Request
 

@@ -14,7 +14,6 @@ REMEMBERED = 48  # earlier requests with a piece of text
 NEAREST = 4
 _SHORTEST = 12  # characters of a piece
 _ENDS = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=[\]}]),\s*")
-_BLANK = re.compile(r"\s+")
 
 
 def pairs(requests: Sequence[Request], worth: int) -> Iterator[tuple[Request, Request]]:
@@ -54,7 +53,7 @@ def _pieces(request: Request) -> Iterator[str]:
         yield from _of_text(text)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _of_text(text: str) -> tuple[str, ...]:
-    plain = (_BLANK.sub(" ", piece).strip() for piece in _ENDS.split(text))
+    plain = (" ".join(piece.split()) for piece in _ENDS.split(text))
     return tuple(piece for piece in plain if len(piece) >= _SHORTEST)

@@ -21,7 +21,7 @@ class Pool:
         self._fresh = self.usable  # never taken
         self._free: OrderedDict[int, None] = OrderedDict()
         self._of: dict[int, Hashable] = {}  # block -> digest of what it holds
-        self._holding: dict[Hashable, dict[int, None]] = {}
+        self._holding: dict[Hashable, int | dict[int, None]] = {}  # most digests are in one block alone
         self._empty: list[int] = []  # taken once, but for a block that was not filled
 
     def serve(self, row: Row) -> int | None:
@@ -34,7 +34,7 @@ class Pool:
             held.append(self._take())
         for block, digest in zip(held[hits:], row.kept[hits:], strict=False):
             self._of[block] = digest
-            self._holding.setdefault(digest, {})[block] = None
+            self._hold(digest, block)
         self._give_back(held)
         return hits
 
@@ -44,7 +44,7 @@ class Pool:
             blocks = self._holding.get(digest)
             if blocks is None:
                 break
-            block = next(iter(blocks))
+            block = blocks if isinstance(blocks, int) else next(iter(blocks))
             del self._free[block]
             held.append(block)
         return held
@@ -58,10 +58,18 @@ class Pool:
         block, _ = self._free.popitem(last=False)
         digest = self._of.pop(block)
         blocks = self._holding[digest]
-        del blocks[block]
-        if not blocks:
+        if not isinstance(blocks, int):
+            del blocks[block]
+        if not blocks or isinstance(blocks, int):
             del self._holding[digest]
         return block
+
+    def _hold(self, digest: Hashable, block: int) -> None:
+        blocks = self._holding.setdefault(digest, block)
+        if isinstance(blocks, dict):
+            blocks[block] = None
+        elif blocks != block:
+            self._holding[digest] = {blocks: None, block: None}
 
     def _give_back(self, held: list[int]) -> None:
         for block in reversed(held):
@@ -87,14 +95,25 @@ class Measured:
         else:
             self._share.add(row, row.reusable(hits))
 
+    def serve_all(self, rows: Iterable[Row]) -> None:
+        """Then nothing more: the pool's memory is given back."""
+        for row in rows:
+            self.serve(row)
+        self._pool = Pool(0)
+
     @property
     def hit_rate(self) -> float | None:
         return self._share.rate
 
 
 def measured(rows: Iterable[Row], sizes: Sequence[int], unit: int) -> list[Measured]:
-    """One for each of `sizes` (tokens); the rows' blocks have `unit` tokens."""
+    """One for each of `sizes` (tokens); the rows' blocks have `unit` tokens. Rows in a list serve one pool after
+    another, whose blocks are then not in memory together."""
     pools = [Measured(size, unit) for size in sizes]
+    if isinstance(rows, list):
+        for pool in pools:
+            pool.serve_all(rows)
+        return pools
     for one in rows:
         for pool in pools:
             pool.serve(one)

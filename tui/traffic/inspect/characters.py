@@ -16,7 +16,7 @@ def tokens(requests: Sequence[Request]) -> list[Sequence[int]]:
     return [_ids(request) for request in requests]
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def of_text(text: str) -> "array[int]":
     """One id for four characters, whatever stands around them."""
     if text.isascii():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tui.traffic.inspect import jsons, mends, passages, patterns, turns
 from tui.traffic.inspect.mends import Mend, Place
-from tui.traffic.inspect.parts import Part, parts
+from tui.traffic.inspect.parts import MEDIA, Part, parts
 from tui.traffic.recording import Request
 
 GAIN = 16  # characters that have to be alike behind it, for a difference to be one of form
@@ -81,6 +81,8 @@ def _text(a: Part, b: Part) -> Finding | None:
     at, place = common(a.text, b.text), Place.of(b)
     if at == min(len(a.text), len(b.text)) and not (a.text[at:] + b.text[at:]).isspace():
         return None
+    if a.kind == "message" and (start := _media(a.text, b.text, at)) is not None:
+        return _finding(mends.MediaLast(place), a, b, start)
     if _json(a, b, at):
         return _finding(mends.SortJson(place), a, b, at)
     if a.kind == "tools":
@@ -101,6 +103,13 @@ def _text(a: Part, b: Part) -> Finding | None:
 
 def _finding(mend: Mend, a: Part, b: Part, at: int) -> Finding:
     return Finding(mend, quoted(b.text, at), quoted(a.text, at), _where(Place.of(b), b.text, at))
+
+
+def _media(a: str, b: str, at: int) -> int | None:
+    """Where the mark of an image begins that `at` lies in; None where it lies in other text."""
+    marks = [match for match in MEDIA.finditer(b) if match.start() <= at < match.end()]
+    there = marks and MEDIA.match(a, marks[0].start())
+    return marks[0].start() if there else None
 
 
 def _where(place: Place, text: str, at: int) -> str:

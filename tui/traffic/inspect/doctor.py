@@ -1,24 +1,18 @@
 """Why prompts that look alike miss, and what each cause costs."""
 
-import json
-from array import array
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import blake2b
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from tui.traffic.inspect import alike, difference, turns
+from tui.traffic.inspect.counted import Counted, key
 from tui.traffic.inspect.difference import Finding
 from tui.traffic.inspect.mends import Mend
-from tui.traffic.inspect.rows import Row, ceiling, row
-from tui.traffic.prefix import Prompt
 from tui.traffic.recording import Request
 
 MOST = 1000  # requests that are compared with each other
 ROUNDS = 6  # a cause may hide behind another
 MOST_BREAKS = 12
 LEAST_GAIN = 0.0005
-
-Count = Callable[[Sequence[Request]], list[Sequence[int]]]  # the tokens of each request
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,57 +41,18 @@ class Diagnosis:
     ceiling: float | None
 
 
-@dataclass
-class Counted:
-    """Rows of requests, each prompt counted once."""
-
-    count: Count
-    block_size: int
-    per_token: float | None = None  # characters, where tokens are made of them
-    _tokens: dict[bytes, Sequence[int]] = field(default_factory=dict)
-    _rows: dict[tuple[int, str | None, int], Row] = field(default_factory=dict)
-
-    def rows(self, requests: Sequence[Request]) -> list[Row]:
-        keys = [_key(request) for request in requests]
-        missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in self._tokens}
-        if missing:
-            found = (array("q", ids) for ids in self.count(list(missing.values())))
-            self._tokens.update(zip(missing, found, strict=True))
-        tokens = [self._tokens[key] for key in keys]
-        prompts = turns.prompts(requests, tokens, self.per_token)
-        return [self._row(prompt, request) for prompt, request in zip(prompts, requests, strict=True)]
-
-    def _row(self, prompt: Prompt, request: Request) -> Row:
-        key = (id(prompt.tokens), prompt.cache_salt, hash(tuple(prompt.answer)))
-        if key not in self._rows:
-            self._rows[key] = row(prompt, self.block_size)
-        kept = self._rows[key]
-        return replace(kept, id=request.id, group=request.group)
-
-    def ceiling(self, requests: Sequence[Request]) -> float:
-        return ceiling(self.rows(requests)) or 0.0
-
-
-def _key(request: Request) -> bytes:
-    body = {key: request.body.get(key) for key in PROMPT_KEYS if key in request.body}
-    return blake2b(json.dumps(body).encode(), digest_size=16).digest()
-
-
-PROMPT_KEYS = (
-    "messages", "prompt", "tools", "chat_template", "chat_template_kwargs", "documents", "add_generation_prompt",
-    "continue_final_message", "add_special_tokens",
-)  # fmt: skip
-
-
 def examine(requests: Sequence[Request], counted: Counted) -> Diagnosis:
-    """Find the causes round by round, each time on what the mends so far have made of the requests."""
-    found = _found(requests, 3 * counted.block_size)
+    """Find the causes round by round, each time on what the mends so far have made of the first requests, and weigh
+    them there; what they cost is counted over all of them."""
+    first = requests[:MOST]
+    found = _found(first, 3 * counted.block_size)
+    kept = _worthwhile(list(found), first, counted)
     base = counted.ceiling(requests)
-    kept = _worthwhile(list(found), requests, counted)
     together = counted.ceiling(mended := applied(kept, requests))
-    alone = {mend: counted.ceiling(applied([mend], requests)) for mend in kept}
-    hidden = {mend for mend in kept if alone[mend] - base < LEAST_GAIN}
-    breaks = [_break(mend, found[mend], requests, base, alone[mend], together, mend in hidden) for mend in kept]
+    alone = {mend: counted.ceiling(applied([mend], requests)) for mend in kept if len(kept) > 1}
+    hidden = {mend for mend in alone if alone[mend] - base < LEAST_GAIN}
+    breaks = [_break(mend, found[mend], requests, base, alone.get(mend, together), together, mend in hidden)
+              for mend in kept]  # fmt: skip
     breaks.sort(key=lambda one: (one.with_others, -one.gain))
     return Diagnosis(tuple(breaks), tuple(mended), together if breaks else base)
 
@@ -123,7 +78,7 @@ def applied(mends: Iterable[Mend], requests: Sequence[Request]) -> list[Request]
 
 
 def _marked(was: Request, new: Request) -> Request:
-    if was is new or new.reply is None or _key(was) == _key(new):
+    if was is new or new.reply is None or key(was) == key(new):
         return new
     return replace(new, reply={**new.reply, turns.CHANGED: True})
 
@@ -133,7 +88,7 @@ def _found(requests: Sequence[Request], worth: int) -> dict[Mend, Finding]:
     state = list(requests)
     for _ in range(ROUNDS):
         seen: dict[Mend, list[Finding]] = {}
-        for one, other in alike.pairs(state[:MOST], worth):
+        for one, other in alike.pairs(state, worth):
             finding = difference.find(one, other)
             if finding is not None and finding.mend not in found:
                 seen.setdefault(finding.mend, []).append(finding)

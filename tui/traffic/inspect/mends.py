@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tui.traffic.inspect import edits, jsons, passages, patterns, turns
-from tui.traffic.inspect.parts import Part, parts, text_of
+from tui.traffic.inspect.parts import Part, is_media, parts, text_of
 from tui.traffic.recording import Request
 
 LONGEST_LINE = 240  # characters; of a longer one, only the varying part is moved
@@ -148,6 +148,29 @@ class SortPassages:
         for index in range(count):
             request = edits.text(request, self.place.kind, index, self.place.role, put)
         return request
+
+
+@dataclass(frozen=True, slots=True)
+class MediaLast:
+    """Images stand behind the text of their message."""
+
+    place: Place
+    kind: str = "image"
+    advice: str = "put images behind the text that is the same for all: every block from an image on is its own"
+
+    def apply(self, requests: Sequence[Request]) -> list[Request]:
+        return [self._moved(request) for request in requests]
+
+    def _moved(self, request: Request) -> Request:
+        messages = request.body.get("messages")
+        if not isinstance(messages, list) or self.place.index >= len(messages):
+            return request
+        message = messages[self.place.index]
+        content = message.get("content") if _role(message) == self.place.role else None
+        if not isinstance(content, list) or (new := sorted(content, key=is_media)) == content:
+            return request
+        changed = {**message, "content": new}
+        return edits.body(request, messages=[*messages[: self.place.index], changed, *messages[self.place.index + 1 :]])
 
 
 @dataclass(frozen=True, slots=True)

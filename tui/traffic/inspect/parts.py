@@ -1,8 +1,12 @@
 """A request's prompt as its parts, in the order in which chat templates print them."""
 
 import json
+import re
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
+
+MEDIA = re.compile(r"\[\w+ [0-9a-f]{16}\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +41,29 @@ def text_of(message: dict[str, Any]) -> str:
     """The text of a message; its text parts are joined by line ends, as vLLM does it for most templates."""
     content = message.get("content")
     if isinstance(content, list):
-        texts = (part.get("text") if isinstance(part, dict) else part for part in content)
-        content = "\n".join(text for text in texts if isinstance(text, str))
+        content = "\n".join(_text(part) for part in content)
     calls = message.get("tool_calls")
     return (content if isinstance(content, str) else "") + (dumped(calls) if calls else "")
+
+
+def _text(part: Any) -> str:
+    """Of an image and its kind, a mark that is the same for the same one: the engine tells its blocks apart by it."""
+    text = part.get("text") if isinstance(part, dict) else part
+    if isinstance(text, str):
+        return text
+    kind = str(part.get("type")) if isinstance(part, dict) else "part"
+    return f"[{kind} {blake2b(dumped(part).encode(errors='replace'), digest_size=8).hexdigest()}]"
+
+
+def is_media(part: Any) -> bool:
+    return isinstance(part, dict) and not isinstance(part.get("text"), str)
+
+
+def has_media(body: dict[str, Any]) -> bool:
+    """Whether a message has an image or its kind."""
+    messages = body.get("messages")
+    contents = [m.get("content") for m in messages if isinstance(m, dict)] if isinstance(messages, list) else []
+    return any(is_media(part) for content in contents if isinstance(content, list) for part in content)
 
 
 def dumped(value: Any) -> str:

@@ -46,7 +46,7 @@ class Split:
         return self.before + "".join(pieces) + self.after
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def split(text: str) -> Split | None:
     """The passages of a text; None where there are none to be told apart."""
     return _labelled(text) or _paragraphs(text)

@@ -1,5 +1,6 @@
 """Requests as the prefix cache sees them: chains of whole KV blocks."""
 
+from array import array
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -33,8 +34,10 @@ class Row:
 def row(prompt: Prompt, block_size: int, group: str | None = None) -> Row:
     tokens = len(prompt.tokens)
     # The last token generated is never fed back, so that it has no KV entry.
-    held = [*prompt.tokens, *prompt.answer[:-1]]
-    kept = block_digests(held, block_size, prompt.cache_salt)
+    held = array("q", prompt.tokens)
+    held.extend(prompt.answer[:-1])
+    # Eight bytes of a digest tell blocks apart, and a long recording has millions.
+    kept = array("Q", b"".join(digest[:8] for digest in block_digests(held, block_size, prompt.cache_salt)))
     looked = max(0, (tokens - 1) // block_size)
     size = -(-len(held) // block_size)
     return Row(prompt.id, tokens, kept, looked, size, block_size, looked * block_size, group)

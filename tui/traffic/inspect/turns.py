@@ -25,8 +25,7 @@ def prompts(requests: Sequence[Request], tokens: Tokens, per_token: float | None
         before = place[request.after]
         start = len(tokens[before])
         if list(ids[:start]) == list(tokens[before]):
-            length = _length(requests[before], _answer(requests[before], request), per_token)
-            answers[request.after] = ids[start : start + length]
+            answers[request.after] = ids[start : start + answered(requests[before], request, per_token)]
     return [
         Prompt(request.id, ids, salt(request), answers.get(request.id, ()))
         for request, ids in zip(requests, tokens, strict=True)
@@ -36,6 +35,11 @@ def prompts(requests: Sequence[Request], tokens: Tokens, per_token: float | None
 def salt(request: Request) -> str | None:
     value = request.body.get("cache_salt")
     return value if isinstance(value, str) and value else None
+
+
+def answered(before: Request, request: Request, per_token: float | None) -> int:
+    """Tokens that `request` carries and that were generated as the answer to `before`."""
+    return _length(before, _answer(before, request), per_token)
 
 
 def _answer(before: Request, request: Request) -> str | None:
