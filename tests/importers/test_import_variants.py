@@ -11,7 +11,8 @@ import pytest
 from made_imports import batch, chat, ids, imported, lines, said, times
 
 from tui.errors import VtuneError
-from tui.traffic.importers import source
+from tui.traffic import convert, recording
+from tui.traffic.importers import Options, import_file, source
 
 ROWS = [batch("a", 0.5), batch("b", 1.5), batch("c", 2.5)]
 TEXTS = [json.dumps(row) for row in ROWS]
@@ -142,6 +143,13 @@ def test_the_unit_of_a_trace_of_hash_ids(tmp_path, step, unit, span, tokens):
     assert (report.time["unit"], report.time["span_s"]) == (unit, span)
 
 
+def test_a_text_part_without_its_text_is_no_prompt(tmp_path):
+    parts = ([{"type": "text", "text": "q"}], [{"type": "text"}], [{"type": "text", "text": 5}])
+    rows = [batch(str(n), n, {"messages": [{"role": "user", "content": part}]}) for n, part in enumerate(parts)]
+    loaded, report = imported(lines(tmp_path / "p.jsonl", *rows))
+    assert ids(loaded) == ["0"] and report.skipped["a text part without its text"][0] == 2
+
+
 NAMED = {
     "Responses API": {"model": "m", "input": "hi", "max_output_tokens": 5},
     "embeddings": {"model": "m", "input": ["hi"], "encoding_format": "float"},
@@ -169,6 +177,17 @@ NAMED = {
 def test_what_is_known_and_not_read_is_refused_by_its_name(tmp_path, name):
     with pytest.raises(VtuneError, match=name):
         imported(lines(tmp_path / "f", NAMED[name]))
+
+
+def test_the_file_that_is_read_is_never_replaced(tmp_path):
+    path = lines(tmp_path / "rows.jsonl", *ROWS)
+    before = path.read_bytes()
+    with pytest.raises(VtuneError, match="the file that is read"):
+        import_file(path, path, Options(), force=True)
+    import_file(path, out := tmp_path / "out.jsonl", Options())
+    with pytest.raises(VtuneError, match="the file that is read"):
+        convert.convert(recording.load(out), "aiperf", out, force=True)
+    assert path.read_bytes() == before
 
 
 def test_archives_are_refused_by_their_names(tmp_path):

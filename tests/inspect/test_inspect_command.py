@@ -72,7 +72,7 @@ def test_an_existing_file_is_kept(made, tmp_path, capsys):
     assert cli.main(["inspect", str(made), "--rewrite", str(there)]) == 2
     assert there.read_text() == "mine"
     assert cli.main(["inspect", str(made), "--rewrite", str(made), "--force"]) == 2
-    assert "the file that is inspected" in capsys.readouterr().err
+    assert "the file that is read" in capsys.readouterr().err
     assert recording.load(made).requests[0].body["seed"] == 0
 
 

@@ -63,7 +63,7 @@ def convert(recording: Recording, name: str, out: Path, force: bool = False) -> 
     target = next((t for t in TARGETS if t.name == name), None)
     if target is None:
         raise VtuneError(f"no format {name!r}", f"one of: {', '.join(t.name for t in TARGETS)}")
-    refuse(out, force)
+    refuse(out, force, recording.path)
     done = Converted(name, lost=target.lost)
     if not _any(recording.requests, target):
         raise VtuneError(

@@ -11,8 +11,11 @@ from tui.errors import VtuneError
 from tui.traffic import compressed
 
 
-def refuse(path: Path, force: bool) -> None:
-    """Raises VtuneError where `path` can't be written; before anything long is done for it."""
+def refuse(path: Path, force: bool, source: Path | None = None) -> None:
+    """Raises VtuneError where `path` can't be written; before anything long is done for it. `source`, the file that is
+    read for it, is never replaced."""
+    if source is not None and path.exists() and path.resolve() == source.resolve():
+        raise VtuneError(f"{path} is the file that is read", "name another one to write")
     if path.is_dir():
         raise VtuneError(f"{path} is a folder", "name a file")
     if path.exists() and not force:

@@ -91,6 +91,8 @@ def _messages(messages: Any) -> tuple[str, str] | None:
                 kind = part.get("type") if isinstance(part, dict) else "text" if isinstance(part, str) else None
                 if kind not in _TEXT:
                     return f"not text: {_plain(kind)} in a message", ""
+                if isinstance(part, dict) and "text" in kind and not isinstance(part.get("text"), str):
+                    return "a text part without its text", ""
         elif content is not None and not isinstance(content, str):
             return "content that is neither text nor a list of parts", ""
     return None

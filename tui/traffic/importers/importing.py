@@ -28,7 +28,7 @@ def import_file(
     the file is of no known format, when nothing in it can be replayed, and with `options.strict` for the first problem.
     `progress` is told how many rows were read, now and then.
     """
-    refuse(out, force)
+    refuse(out, force, path)
     with opened(path, options, out.resolve().parent, progress) as (plan, report), WholeFile(out) as file:
         for line in plan.lines():
             file.write(line)

@@ -10,9 +10,7 @@ from tui.traffic.inspect.doctor import Diagnosis
 
 def refuse(path: Path, inspected: Path, force: bool) -> None:
     """Raises VtuneError where `path` can't be written; never over the file that is inspected."""
-    if path.exists() and path.resolve() == inspected.resolve():
-        raise VtuneError(f"{path} is the file that is inspected", "name another one for --rewrite")
-    whole_file.refuse(path, force)
+    whole_file.refuse(path, force, inspected)
 
 
 def write(path: Path, inspected: Path, header: dict[str, Any], diagnosis: Diagnosis, force: bool) -> None:
