@@ -15,6 +15,8 @@ N = 6
 MOVED = [  # a line before the stable text, what varies in it, kind
     ("Now: {}", [f"2026-06-09T10:0{n}:17Z" for n in range(N)], "time"),
     ("Today is {}.", [f"Tuesday, June {n + 10:02d}, 2026, 03:04 PM" for n in range(N)], "time"),
+    ("Now {} here", [f"9:1{n} PM on Monday, {n + 1} March 2026" for n in range(N)], "time"),
+    ("当前时间：{}", [f"2026年3月{n + 1}日 10:0{n}" for n in range(N)], "time"),
     ("Current time {} at the desk", [f"1{n}:04:20 UTC" for n in range(N)], "time"),
     ("ts={}", [f"17804{n}2321" for n in range(N)], "time"),
     ("Session: {}", [f"8712b46f-04e1-4c58-9a64-1f0f2f6f00{n}0" for n in range(N)], "uuid"),
@@ -62,6 +64,16 @@ def test_what_hides_behind_another_is_found_too_and_said_to():
     assert all(one.with_others for one in found.breaks)
     assert found.mended[0].body["messages"][0]["content"] == STABLE
     assert {one.ceiling_if_mended for one in found.breaks} == {found.ceiling}
+
+
+def test_each_of_many_groups_has_its_own_cause_and_all_are_told():
+    labels = ("Time", "Seen", "Date", "Turn", "Run", "Try", "Row", "Page", "Job", "Lot", "Bin", "Pen", "Cup", "Map")
+    texts = {label: STABLE.replace("Cite the passage", f"{label} rules: cite the {label}") for label in labels}
+    requests = [chat(f"{label}{n}", f"{label}: {n * 37 + 11}\n{texts[label]}", question(n))
+                for n in range(4) for label in labels]  # fmt: skip
+    found = look(requests)
+    assert kinds(found) == ["number"] * len(labels) and {one.requests for one in found.breaks} == {4}
+    assert found.ceiling == ceiling(found.mended) > 0.6
 
 
 PASSAGES = [f"{word} " * 16 for word in ("amber", "birch", "cedar", "delta")]

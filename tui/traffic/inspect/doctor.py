@@ -11,7 +11,7 @@ from tui.traffic.recording import Request
 
 MOST = 1000  # requests that are compared with each other
 ROUNDS = 6  # a cause may hide behind another
-MOST_BREAKS = 12
+MOST_BREAKS = 32
 LEAST_GAIN = 0.0005
 
 
@@ -48,10 +48,11 @@ def examine(requests: Sequence[Request], counted: Counted) -> Diagnosis:
     found = _found(first, 3 * counted.block_size)
     kept = _worthwhile(list(found), first, counted)
     base = counted.ceiling(requests)
-    together = counted.ceiling(mended := applied(kept, requests))
+    mended, changed = _step_by_step(kept, requests)
+    together = counted.ceiling(mended)
     alone = {mend: counted.ceiling(applied([mend], requests)) for mend in kept if len(kept) > 1}
     hidden = {mend for mend in alone if alone[mend] - base < LEAST_GAIN}
-    breaks = [_break(mend, found[mend], requests, base, alone.get(mend, together), together, mend in hidden)
+    breaks = [_break(mend, found[mend], changed[mend], base, alone.get(mend, together), together, mend in hidden)
               for mend in kept]  # fmt: skip
     breaks.sort(key=lambda one: (one.with_others, -one.gain))
     return Diagnosis(tuple(breaks), tuple(mended), together if breaks else base)
@@ -71,10 +72,18 @@ def _worthwhile(mends: list[Mend], requests: Sequence[Request], counted: Counted
 def applied(mends: Iterable[Mend], requests: Sequence[Request]) -> list[Request]:
     """What the mends, one after another, make of the requests. The engine gives other answers to other prompts, so
     that those which a later turn carries will not be in its cache: the replies are marked."""
-    done = list(requests)
+    return _step_by_step(mends, requests)[0]
+
+
+def _step_by_step(
+    mends: Iterable[Mend], requests: Sequence[Request]
+) -> tuple[list[Request], dict[Mend, list[str]]]:
+    """(what `applied` gives, ids of those that each mend changed: one may concern what another left)."""
+    changed, state = {}, list(requests)
     for mend in mends:
-        done = mend.apply(done)
-    return [_marked(was, new) for was, new in zip(requests, done, strict=True)]
+        before, state = state, mend.apply(state)
+        changed[mend] = [a.id for a, b in zip(before, state, strict=True) if a is not b]
+    return [_marked(was, new) for was, new in zip(requests, state, strict=True)], changed
 
 
 def _marked(was: Request, new: Request) -> Request:
@@ -102,9 +111,8 @@ def _found(requests: Sequence[Request], worth: int) -> dict[Mend, Finding]:
 
 
 def _break(
-    mend: Mend, finding: Finding, requests: Sequence[Request], base: float, alone: float, together: float, hidden: bool
+    mend: Mend, finding: Finding, changed: list[str], base: float, alone: float, together: float, hidden: bool
 ) -> Break:
-    changed = [a.id for a, b in zip(requests, mend.apply(requests), strict=True) if a is not b]
     reached = together if hidden else alone
     return Break(
         mend.kind, finding.quote, finding.other, finding.where, mend.advice, len(changed), tuple(changed[:5]),

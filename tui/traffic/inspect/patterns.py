@@ -10,7 +10,7 @@ _MONTH = (
 )
 _DATE = (
     rf"(?:{_MONTH}\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}|\d{{1,2}}(?:st|nd|rd|th|\.)?\s+{_MONTH}\.?,?\s+\d{{4}}"
-    r"|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})"
+    r"|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{4}[年년]\s?\d{1,2}[月월]\s?\d{1,2}[日일])"
 )
 _CLOCK = (
     r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[AaPp](?:\.[Mm]\.|[Mm]\b))?(?:\s?(?:Z\b|UTC\b|GMT\b|[+-]\d{2}:?\d{2}\b))?"
@@ -18,7 +18,8 @@ _CLOCK = (
 _COMPACT = r"\b20\d{6}T\d{4,6}Z?\b"
 _EPOCH = r"\b1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?\b"
 TIME = (
-    rf"(?:\b{_WEEKDAY},?\s+)?\b{_DATE}(?:(?:T|,?\s+(?:at\s+)?){_CLOCK})?|\b{_CLOCK}|{_COMPACT}|{_EPOCH}"
+    rf"(?:\b{_WEEKDAY},?\s+)?\b{_DATE}(?:(?:T|,?\s+(?:at\s+)?){_CLOCK})?"
+    rf"|\b{_CLOCK}(?:,?\s+(?:on\s+)?(?:{_WEEKDAY},?\s+)?{_DATE})?|{_COMPACT}|{_EPOCH}"
     rf"|\b{_WEEKDAY}\b"
 )
 # A UUID, a hash, a random word of letters and digits, or a name with one: sess_9f2c1a7b33.
