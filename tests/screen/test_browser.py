@@ -1,14 +1,16 @@
 """The dashboard in a browser, by textual-serve: drawn in its colours, and it takes keys."""
 
+import asyncio
 import shutil
 import socket
 import subprocess
 import sys
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from browser import Browser, colours
+from browser import Browser, Pixel, colours
 
 from tui.widgets import look
 
@@ -45,14 +47,23 @@ async def test_it_is_drawn_and_takes_keys_in_a_browser(served, tmp_path) -> None
         await browser.press("r")
         await browser.until("in flight")
         await browser.until("warm")
-        picture = await browser.screenshot()
-        (tmp_path / "browser.png").write_bytes(picture)
-        found = colours(picture)
+        found = await _coloured(browser, look.DARK.variables["warm"], tmp_path / "browser.png")
         background = _rgb(look.DARK.background)
         assert found[background] > sum(found.values()) / 3
-        assert found[_rgb(look.DARK.primary)] and found[_rgb(look.DARK.variables["warm"])]
+        assert found[_rgb(look.DARK.primary)]
     finally:
         await browser.close()
+
+
+async def _coloured(browser: Browser, colour: str, picture: Path) -> Counter[Pixel]:
+    """The colours of the page once `colour` is among them: requests turn warm as the replay goes on."""
+    for _ in range(60):
+        picture.write_bytes(await browser.screenshot())
+        found = colours(picture.read_bytes())
+        if found[_rgb(colour)]:
+            return found
+        await asyncio.sleep(0.5)
+    raise AssertionError(f"{colour} is not on the page: see {picture}")
 
 
 def _rgb(colour: str | None) -> tuple[int, int, int]:
