@@ -15,6 +15,7 @@ from tui.errors import Exit, VtuneError
 from tui.session import attach, state, views
 from tui.session.session import Session
 from tui.session.traffic import traffic_of
+from tui.session.views import ETA_FROM
 
 
 @pytest.fixture
@@ -102,6 +103,25 @@ async def test_setting_a_lever_back_leaves_nothing_to_apply(make):
     session.set_lever("max-num-seqs", "64")
     session.undo()
     assert not session.state.pending
+
+
+async def test_what_is_asked_for_is_seen_at_once(make):
+    session, seen = make(), []
+    session.subscribe(seen.append)
+    session.set_lever("prefix-caching", "off")
+    assert [lever.name for lever in seen[-1].pending] == ["prefix-caching"]
+    session.undo()
+    assert not seen[-1].pending
+
+
+async def test_a_replay_that_is_cancelled_has_no_time_left(make, tmp_path):
+    session, seen = await replaying(make, tmp_path), []
+    session.subscribe(seen.append)
+    await until(session, lambda state: len(state.runs[1].finished) >= ETA_FROM)
+    assert session.snapshot().run.eta_s is not None
+    await session.cancel_replay()
+    assert seen[-1].run.state == "ending" and seen[-1].run.eta_s is None
+    await session.finished()
 
 
 async def test_a_bad_lever_value_is_refused_in_two_lines(make):

@@ -11,7 +11,7 @@ class Controls(Protocol):
     """Every method raises VtuneError (what, mend) where it refuses; none blocks the event loop."""
 
     def subscribe(self, listener: Callable[[Snapshot], None]) -> None:
-        """`listener` gets every new Snapshot, on the event loop, at most four times a second."""
+        """`listener` gets every new Snapshot, on the event loop: up to four a second, and at once what it asked for."""
 
     async def start(self) -> None:
         """Start (or attach to) the engine; returns at once, the snapshots tell how it goes."""

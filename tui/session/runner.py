@@ -64,6 +64,7 @@ class Runner:
                 if end["kind"] == "died":
                     self.emit("notice", level="error", what=f"the process that replays died: {end['error']}",
                               mend=f"what was answered is kept in {file.name}; replay again")  # fmt: skip
+                self.emit("run-state", n=number, state="ending")  # all is answered, the counters are still to be read
                 await self._settle()
                 await self._study(number, file, traffic, once)
         finally:

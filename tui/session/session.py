@@ -121,20 +121,21 @@ class Session:
     def snapshot(self) -> Snapshot:
         return views.snapshot(self.state, self.folder, time.time(), self.watch.seen_at)
 
+    def _show(self) -> None:
+        """Hand a picture to whoever looks: with every tick, and at once what a person asked for."""
+        if self._listeners:
+            picture = self.snapshot()
+            for listener in self._listeners:
+                listener(picture)
+
     async def _tick(self) -> None:
         while True:
             # Ages and clocks move even when nothing happens, once a second is enough for them.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), None if not self._moving else 1.0)
+                await asyncio.wait_for(self._changed.wait(), None if self.state.closed else 1.0)
             self._changed.clear()
-            picture = self.snapshot()
-            for listener in self._listeners:
-                listener(picture)
+            self._show()
             await asyncio.sleep(TICK_S)
-
-    @property
-    def _moving(self) -> bool:
-        return not self.state.closed
 
     # -- the engine --------------------------------------------------------------
 
@@ -189,6 +190,7 @@ class Session:
         wanted = levers.put({**self.state.asked, **self.state.pending}, name, value)
         owner = levers.FACETS.get(name, name)
         self.emit("lever", name=owner, value=wanted[owner])
+        self._show()
         self._consider_head_start()
 
     def _owned(self, action: str) -> None:
@@ -199,6 +201,7 @@ class Session:
 
     def undo(self) -> None:
         self.emit("undo")
+        self._show()
         self._consider_head_start()
 
     async def apply(self, running: Literal["drain", "cancel"] = "drain") -> None:
@@ -316,9 +319,9 @@ class Session:
     async def cancel_replay(self, how: Literal["drain", "cancel"] = "cancel") -> None:
         if not self.replaying:
             raise VtuneError("no replay is running", "start one first")
-        number = self.state.running
-        if number is not None and how == "drain":
-            self.emit("run-state", n=number, state="draining")
+        if (number := self.state.running) is not None:
+            self.emit("run-state", n=number, state="draining" if how == "drain" else "ending")
+            self._show()
         await self.runner.stop(how)
 
     async def use_recording(self, ref: str | Path) -> None:
@@ -344,6 +347,7 @@ class Session:
         if number not in self.state.runs:
             raise VtuneError(f"there is no run {number}", "choose a row of the runs table")
         self.emit("baseline", n=number)
+        self._show()
 
     async def export(self) -> Path:
         """Write the report beside the journal and return its path."""
