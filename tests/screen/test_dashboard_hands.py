@@ -72,6 +72,21 @@ async def test_a_key_that_can_do_nothing_says_so() -> None:
             assert words in text(app)
 
 
+async def test_why_a_key_did_nothing_is_told_for_a_moment_and_moves_nothing() -> None:
+    controls = FakeControls(scenes.compared())
+    app = VtuneApp(controls)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        before = {widget.id: widget.region for widget in app.screen.query("Panel, #runs, #keys")}
+        await pilot.press("a")
+        await pilot.pause()
+        assert "no lever is changed" in text(app)
+        assert {widget.id: widget.region for widget in app.screen.query("Panel, #runs, #keys")} == before
+        controls.push(replace(controls.snapshot, now=scenes.NOW + 5))
+        await pilot.pause()
+        assert "no lever is changed" not in text(app)
+
+
 async def test_a_number_of_the_area_in_hand_is_copied_and_told() -> None:
     app = VtuneApp(FakeControls(scenes.compared()))
     async with app.run_test(size=SIZE) as pilot:

@@ -61,7 +61,8 @@ class Dashboard(Screen[None]):
         panels = Ttft(id="ttft"), KvCache(id="kv"), PrefixHits(id="prefix"), Acceptance(id="acceptance")
         startup, failure = Startup(id="startup"), FailureView(id="failure")
         runs, notice = Runs(id="runs"), NoticeLine(id="notice")
-        self._lines = Hint(id="hint"), RecorderLine(id="recorder"), notice  # each shows itself when it has something
+        # Each shows itself when it has something; the notice lies over the end of what is above it, and moves nothing.
+        self._lines = notice, Hint(id="hint"), RecorderLine(id="recorder")
         self._parts = (header, levers, *panels, startup, failure, numbers, requests, runs)
         yield header
         yield Areas(id="areas")
@@ -118,8 +119,8 @@ class Dashboard(Screen[None]):
             what = f"run {run.number}, {plain(run.label, 60)}, ended"
             self.hands.tell("info", what, run.verdict or f"{key('area.runs')} shows its row")
 
-    def say(self, notice: Notice) -> None:
-        self.query_one(NoticeLine).say(notice, self._snapshot)
+    def say(self, notice: Notice, lasts_s: float | None = None) -> None:
+        self.query_one(NoticeLine).say(notice, self._snapshot, lasts_s)
 
     # Layout
 

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 _SHOWN = 60
 """Characters up to which a copied text is shown."""
 
-Say = Callable[[Notice], None]
+NOTHING_S = 4.0
+"""Long enough to read why a key had nothing to do."""
+
+Say = Callable[[Notice, float | None], None]
+"""A line, and for how many seconds; None: as long as its level is worth."""
 
 
 class Hands:
@@ -50,7 +54,7 @@ class Hands:
         snapshot = self._snapshot()
         if not self.pending:
             keys = f"{key('lever.toggle')} or {key('lever.edit')}"
-            self.tell("info", "no lever is changed", f"{keys} on a lever changes it")
+            self.nothing("no lever is changed", f"{keys} on a lever changes it")
             return
         running: Literal["drain", "cancel"] = "drain"
         if snapshot.run is not None:
@@ -67,7 +71,7 @@ class Hands:
 
     async def cancel(self) -> None:
         if self._snapshot().run is None:
-            self.tell("info", "no replay is running", f"{key('replay')} starts one")
+            self.nothing("no replay is running", f"{key('replay')} starts one")
             return
         answer = await self._ask("End the running replay?", *_ENDINGS)
         if answer in ("drain", "cancel"):
@@ -107,7 +111,7 @@ class Hands:
         now = self._snapshot().recording
         names = paths.names("recordings", SUFFIXES)
         if not names:
-            self.tell("info", "no recording found", f"{key('record')} records one")
+            self.nothing("no recording found", f"{key('record')} records one")
             return
         choices = [Choice(name, "replayed next" if name == now else "", name) for name in names]
         at = names.index(now) if now in names else 0
@@ -150,7 +154,7 @@ class Hands:
         """Take back the last change that is not applied; where it is not known which was the last, all of them."""
         if not self.pending:
             self._before.clear()
-            self.tell("info", "no change to undo", "applied levers are changed back like any other")
+            self.nothing("no change to undo", "applied levers are changed back like any other")
             return
         waiting = {lever.name for lever in self._snapshot().pending}
         if self._before and self._touched is self._snapshot():
@@ -166,7 +170,7 @@ class Hands:
     def drop(self) -> None:
         self._before.clear()
         if not self.pending:
-            self.tell("info", "no change to drop")
+            self.nothing("no change to drop")
             return
         with self._refusals():
             self._controls.undo()
@@ -177,7 +181,7 @@ class Hands:
 
         choices = copying.choices(self._snapshot(), area, run)
         if not choices:
-            self.tell("info", "nothing to copy yet")
+            self.nothing("nothing to copy yet")
             return
         if (choice := await self._choose("Copy", choices)) is not None:
             self._copied(choice.words, choice.value)
@@ -188,7 +192,7 @@ class Hands:
         if line := copying.command_line(self._snapshot()):
             self._copied("the engine's command line", line)
         else:
-            self.tell("info", "no command line to copy", "vtune did not start this engine")
+            self.nothing("no command line to copy", "vtune did not start this engine")
 
     def _copied(self, name: str, value: str) -> None:
         self._app.copy_to_clipboard(value)
@@ -198,14 +202,18 @@ class Hands:
 
     def baseline(self, number: int | None) -> None:
         if number is None:
-            self.tell("info", "no run to compare to yet", f"{key('replay')} replays the recording")
+            self.nothing("no run to compare to yet", f"{key('replay')} replays the recording")
             return
         with self._refusals():
             self._controls.set_baseline(number)
 
     def tell(self, level: Literal["info", "warning", "error"], what: str, mend: str | None = None) -> None:
         """A line of the screen's own."""
-        self._say(Notice(self._snapshot().now, level, what, mend))
+        self._say(Notice(self._snapshot().now, level, what, mend), None)
+
+    def nothing(self, what: str, mend: str | None = None) -> None:
+        """Why a key had nothing to do."""
+        self._say(Notice(self._snapshot().now, "info", what, mend), NOTHING_S)
 
     async def _ask(self, question: str, *answers: tuple[str, str, str]) -> str | None:
         """Of each answer its key, its words and the value that comes back."""

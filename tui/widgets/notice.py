@@ -19,11 +19,12 @@ class NoticeLine(Widget):
         super().__init__(id=id)
         self._notice: Notice | None = None
         self._own: Notice | None = None
+        self._own_lasts_s: float | None = None
         self._dismissed: Notice | None = None
 
-    def say(self, notice: Notice, snapshot: Snapshot) -> None:
-        """Show a notice of the screen's own, such as a refused action."""
-        self._own = notice
+    def say(self, notice: Notice, snapshot: Snapshot, lasts_s: float | None = None) -> None:
+        """Show a notice of the screen's own, such as a refused action; as long as its level is worth, or `lasts_s`."""
+        self._own, self._own_lasts_s = notice, lasts_s
         self.show(snapshot)
 
     def dismiss(self) -> None:
@@ -34,9 +35,13 @@ class NoticeLine(Widget):
         newest = max(
             (*snapshot.notices[-1:], *([self._own] if self._own else [])), key=lambda one: one.at, default=None
         )
-        if newest is not None and (newest == self._dismissed or snapshot.now - newest.at > LASTS_S[newest.level]):
+        if newest is not None and (newest == self._dismissed or snapshot.now - newest.at > self._lasts_s(newest)):
             newest = None
         self._put(newest)
+
+    def _lasts_s(self, notice: Notice) -> float:
+        own = self._own_lasts_s if notice is self._own else None
+        return LASTS_S[notice.level] if own is None else own
 
     def _put(self, notice: Notice | None) -> None:
         if notice != self._notice:

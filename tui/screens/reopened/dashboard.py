@@ -64,7 +64,7 @@ class ReopenedDashboard(Dashboard):
         if self._begun:
             self.query_one(Transport).show(self._player.position())
 
-    def say(self, notice: Notice) -> None:
+    def say(self, notice: Notice, lasts_s: float | None = None) -> None:
         self.query_one(Transport).say(notice)
 
     def _tell_run(self, run: RunView) -> None:
