@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(Path(__file__).resolve().parent)]
@@ -37,6 +37,7 @@ LIMITS = {
     "paint: first, ms": 400.0,
     "day: growth, MiB": 16.0,
 }
+PATIENCE = 10.0  # seconds
 _TICKS = os.sysconf("SC_CLK_TCK")
 PROFILE = """
 name: bench
@@ -129,6 +130,8 @@ def drain(terminal: Terminal, seconds: float) -> int:
 
 
 def close(terminal: Terminal) -> None:
+    if terminal.master < 0:  # it was ended
+        return
     terminal.press("q")
     time.sleep(0.3)
     terminal.press("y")
@@ -183,11 +186,37 @@ def _chunks(bench: Bench) -> int:
     return ticks[-1]["tick"]["content_chunks"] if ticks else 0
 
 
-KEYS = (("p", "drawing paused", "p"), ("?", "Help", "\x1b"), ("l", "Engine log", "\x1b"))
-"""A key, what it brings on screen, and the key that takes that away: a word, a window, another screen."""
+class Key(NamedTuple):
+    """What is pressed, words of one style in the last thing that it brings, and the key that takes that away."""
+
+    name: str
+    press: str
+    brings: str
+    back: str
 
 
-def keys(bench: Bench, presses: int = 60) -> dict[str, Any]:
+KEYS = (
+    Key("pause", "p", "drawing paused", "p"),
+    Key("toggle a lever", " ", "1 change", "u"),
+    Key("type a lever's value", "\r", "on | off", "\x1b"),
+    Key("one area alone", "m", " prefix hits ", "m"),
+    Key("undo, with nothing to undo", "u", "no change to undo", "\x1b"),
+    Key("copy the command line", "Y", "copied the engine", "\x1b"),
+    Key("help", "?", "All keys", "\x1b"),
+    Key("log", "l", "following", "\x1b"),
+    Key("palette", "\x10", "Drain or cancel", "\x1b"),
+    Key("recordings", "o", "rag-handbook", "\x1b"),
+    Key("copy", "y", "all levers", "\x1b"),
+    Key("end the replay", "x", "cancel: end them now", "s"),
+    Key("restart", "R", "restart now", "n"),
+    Key("end the engine", "E", "end the engine", "s"),
+    Key("recorder", "t", "Clients that send", "\x1b"),
+    Key("quit", "q", "end replay and engine", "s"),
+)
+"""All that a key opens, and some that only change a word."""
+
+
+def keys(bench: Bench, rounds: int = 10) -> dict[str, Any]:
     """Milliseconds from a key to what it changes on screen, with a replay running."""
     terminal = bench.open()
     try:
@@ -196,25 +225,39 @@ def keys(bench: Bench, presses: int = 60) -> dict[str, Any]:
         terminal.until("in flight")
         drain(terminal, 2.0)
         MACHINE.slowdown()
-        took: dict[str, list[float]] = {key: [] for key, _, _ in KEYS}
-        for n in range(presses):
-            key, brings, back = KEYS[n % len(KEYS)]
-            drain(terminal, 0.3 + n % 7 / 50)
-            began, before = time.monotonic(), len(terminal.screen)
-            terminal.press(key)
-            while brings not in terminal.screen[before:]:
-                terminal.read(1.0)
-            took[key].append(1_000 * (time.monotonic() - began))
-            terminal.press(back)
-        drain(terminal, 0.5)  # escape and a key at once would be another key
+        took: dict[str, list[float]] = {key.name: [] for key in KEYS}
+        for n in range(rounds * len(KEYS)):
+            key = KEYS[n % len(KEYS)]
+            drain(terminal, 0.4 + n % 7 / 50)  # at any time between two drawings
+            took[key.name].append(_answer(terminal, key))
+            drain(terminal, 0.3)  # a key right after escape would be another key
+            terminal.press(key.back)
+        drain(terminal, 0.5)
         slowdown = MACHINE.slowdown()
-        every = sorted(ms for one in took.values() for ms in one)
-        p95 = every[int(0.95 * len(every))]
-        return {"p95": p95 / slowdown, "p95 as measured": p95, "p50 as measured": statistics.median(every),
-                **{f"{key} as measured": statistics.median(one) for key, one in took.items()},
-                "slowdown": slowdown}  # fmt: skip
+        every = [ms for one in took.values() for ms in one]
+        return {"p95": _p95(every) / slowdown, "p95 as measured": _p95(every),
+                "p50 as measured": statistics.median(every), "slowdown": slowdown,
+                "keys": {name: {"p50": statistics.median(one), "most": max(one), "first": one[0]}
+                         for name, one in took.items()}}  # fmt: skip
     finally:
         close(terminal)
+
+
+def _answer(terminal: Terminal, key: Key) -> float:
+    """Milliseconds until the terminal has been sent what the key brings."""
+    terminal.screen = ""  # to look through a long one would take longer than the key
+    began = time.monotonic()
+    terminal.press(key.press)
+    while key.brings not in terminal.screen:
+        terminal.read(1.0)
+        if time.monotonic() - began > PATIENCE:
+            terminal.end()
+            raise SystemExit(f"{key.name}: {key.brings!r} did not come")
+    return 1_000 * (time.monotonic() - began)
+
+
+def _p95(values: list[float]) -> float:
+    return sorted(values)[int(0.95 * len(values))]
 
 
 def paint(bench: Bench, rounds: int = 7) -> dict[str, Any]:
@@ -249,7 +292,9 @@ def show(name: str, found: dict[str, Any]) -> None:
         for process, percent in found["beside"].items():
             print(f"  beside it: {process} {percent:.0f} %")
         return
-    print(f"\n{name}: " + ", ".join(f"{key} {value:,.1f}" for key, value in found.items()))
+    print(f"\n{name}: " + ", ".join(f"{key} {value:,.1f}" for key, value in found.items() if key != "keys"))
+    for key, one in found.get("keys", {}).items():
+        print(f"  {one['p50']:6.1f} ms  {key:<28} at most {one['most']:.0f}, the first time {one['first']:.0f}")
 
 
 def judge(found: dict[str, Any]) -> None:

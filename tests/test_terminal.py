@@ -4,6 +4,7 @@ The engine is the stand-in with an EngineCore and a worker process of its own, a
 """
 
 import signal
+import sys
 import time
 
 import pytest
@@ -119,5 +120,19 @@ def test_what_is_refused_leaves_the_screen_and_is_told_in_two_lines(standin_prof
         what, mend = (line.strip() for line in terminal.plain.splitlines() if line.strip())
         assert what.startswith("vtune: ") and told in what and mend.startswith("mend: ")
         assert "Traceback" not in terminal.plain and not folder.existing()
+    finally:
+        terminal.end()
+
+
+@pytest.mark.parametrize("stream", ["1", "2"])
+def test_where_one_of_its_streams_is_a_file_the_screen_is_drawn_on_the_other(standin_profile, tmp_path, stream):
+    line = f"{sys.executable} -m tui {standin_profile} {stream}>{tmp_path / 'file'}"
+    terminal = Terminal(argv=["sh", "-c", line], size=(130, 40))
+    try:
+        terminal.until("● ready")
+        assert "\x1b[40;" in terminal.screen  # drawn down to the last line: the size is the terminal's
+        terminal.press("q")
+        assert terminal.wait() == 0
+        assert "\x1b[" not in (tmp_path / "file").read_text()
     finally:
         terminal.end()

@@ -1,13 +1,14 @@
 """The dashboard as an application: draws what the session tells, asks it for what the keys say."""
 
 import asyncio
-import gc
+import importlib
 import os
 import signal
 import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 
 from textual import events
 from textual.app import App, SystemCommand
@@ -19,6 +20,7 @@ from textual.timer import Timer
 from tui.errors import Exit, VtuneError
 from tui.screens import keymap
 from tui.screens.dashboard import Dashboard
+from tui.screens.garbage import Garbage
 from tui.screens.pace import Pace
 from tui.session.controls import Controls
 from tui.session.late import Unopened
@@ -70,6 +72,7 @@ class VtuneApp(App[None]):
         key_names.use(keymap.names(mapped))
         self._newest: Snapshot = EMPTY
         self._pace = Pace()
+        self._garbage = Garbage()
         self._later: Timer | None = None  # a drawing that waits for what a key brings
         self._pressed = 0.0  # when the last key came, monotonic
         self._drawing = False
@@ -113,12 +116,12 @@ class VtuneApp(App[None]):
 
     def _begin(self) -> None:
         """What can wait for the first paint."""
-        gc.freeze()
-        gc.enable()
+        self._garbage.begin()
+        self.set_interval(1.0, lambda: self._garbage.look(self._pressed))
         if self._hint:
             self.dashboard.query_one(Hint).begin()
         self.run_worker(self._open(), name="start", group="hands")
-        self.run_worker(plot.load, name="plots", thread=True)
+        self.run_worker(_load, name="load", thread=True)
 
     async def _open(self) -> None:
         try:
@@ -128,6 +131,7 @@ class VtuneApp(App[None]):
             self.exit(return_code=refusal.code)
 
     def on_unmount(self) -> None:
+        self._garbage.end()
         loop = asyncio.get_running_loop()
         for number in _ENDING_SIGNALS:
             loop.remove_signal_handler(number)
@@ -190,8 +194,20 @@ class VtuneApp(App[None]):
     def action_command_palette(self) -> None:
         from tui.screens.palette import Palette
 
-        if not Palette.is_open(self):
-            self.push_screen(Palette(id="--command-palette"))
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette("Commands", self.get_system_commands(self.screen)), self._command)
+
+    def search_themes(self) -> None:
+        from tui.screens.palette import Palette
+
+        names = sorted(self.available_themes)
+        themes = [SystemCommand(name, "in use" if name == self.theme else "", partial(setattr, self, "theme", name))
+                  for name in names]  # fmt: skip
+        self.push_screen(Palette("Theme", themes, names.index(self.theme)), self._command)
+
+    def _command(self, command: SystemCommand | None) -> None:
+        if command is not None:
+            self.call_later(command.callback)
 
     def action_log(self) -> None:
         from tui.screens.log import LogScreen
@@ -255,6 +271,13 @@ class VtuneApp(App[None]):
             self.exit(return_code=refusal.code, message=f"vtune: {refusal.what}\n  mend: {refusal.mend}")
         else:
             self.exit(return_code=code)
+
+
+def _load() -> None:
+    """Plots, and what keys open: loaded while nobody waits for them."""
+    plot.load()
+    for name in ("help", "log", "palette", "choose", "confirm", "prompt", "copying"):
+        importlib.import_module(f"tui.screens.{name}")
 
 
 def _terminal_is_gone() -> bool:

@@ -1,6 +1,6 @@
 """A list to choose one thing from, by key, or by a click."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from textual.app import ComposeResult
@@ -39,9 +39,8 @@ class Choose(Once, ModalScreen[Choice | None]):
         self._title, self._choices, self._at = title, choices, at
 
     def compose(self) -> ComposeResult:
-        room = max((len(choice.words) for choice in self._choices), default=0) + 2
-        width = min(_WIDEST, self.app.size.width) - _FRAME
-        options = [Option(_line(choice, room).truncate(width, ellipsis=True)) for choice in self._choices]
+        left, width = room((choice.words for choice in self._choices), self.app.size.width)
+        options = [Option(line(Content(plain(one.words, 60)), one.beside, left, width)) for one in self._choices]
         with Vertical(id="choose-box") as box:
             box.border_title = self._title
             box.border_subtitle = "enter chooses · escape closes"
@@ -57,6 +56,12 @@ class Choose(Once, ModalScreen[Choice | None]):
         self.dismiss(self._choices[event.option_index])
 
 
-def _line(choice: Choice, room: int) -> Content:
-    name = plain(choice.words, 60)
-    return words((name, "bold"), " " * max(1, room - len(name)), (plain(choice.beside, 300), "$dim"))
+def room(names: Iterable[str], screen: int) -> tuple[int, int]:
+    """Cells of the column of names, and of a whole line, on a screen of `screen` cells."""
+    return max(map(len, names), default=0) + 2, min(_WIDEST, screen) - _FRAME
+
+
+def line(name: Content, beside: str, left: int, width: int) -> Content:
+    """A choice and what stands beside it."""
+    gap = " " * max(1, left - name.cell_length)
+    return words(name.stylize_before("bold"), gap, (plain(beside, 300), "$dim")).truncate(width, ellipsis=True)

@@ -58,6 +58,9 @@ _MOUSE = (
 )
 _COPYING = "Copying goes through the terminal (OSC 52). In tmux it needs: set -s set-clipboard on"
 _FIRST = 17
+_WIDEST = 100  # as in the stylesheet
+_FRAME = 4
+"""Cells of its border and its padding."""
 
 _KEYS_OF = {"levers": "lever.", "log": "log."}
 """Where a place has keys of its own: how their names begin."""
@@ -91,7 +94,11 @@ class HelpScreen(Once, ModalScreen[None]):
             name, _ = {**TELLS, **_ELSEWHERE}.get(self._place, ("", ""))
             box.border_title = f"Help · {name}" if name else "Help"
             box.border_subtitle = "escape closes"
-            yield HelpText(self._offered, self._place)
+            text = HelpText(self._offered, self._place)
+            # Known beforehand, so that it is laid out once and not again for its scroll bar.
+            width = min(_WIDEST, self.app.size.width) - _FRAME
+            box.show_vertical_scrollbar = len(text.lines(width)) > self.app.size.height - 2
+            yield text
 
     def on_mount(self) -> None:
         for box in self.query("#help-box"):  # none where a key came that left it before it was there

@@ -31,6 +31,7 @@ def groups() -> list[list[Binding]]:
     from tui.screens.dashboard import Dashboard
     from tui.screens.help import HelpScreen
     from tui.screens.log import LogScreen
+    from tui.screens.palette import Palette
     from tui.screens.prompt import Prompt
     from tui.screens.reopened.dashboard import ReopenedDashboard
     from tui.widgets.lever_list import LeverList
@@ -41,7 +42,7 @@ def groups() -> list[list[Binding]]:
         [*declared(LeverList), *declared(Dashboard), *everywhere],
         [*declared(ReopenedDashboard), *everywhere],
         [*declared(LogScreen), *everywhere],
-        *(declared(screen) for screen in (HelpScreen, Confirm, Choose, Prompt, ValueInput)),
+        *(declared(screen) for screen in (HelpScreen, Confirm, Choose, Palette, Prompt, ValueInput)),
     ]
 
 

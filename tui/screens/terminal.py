@@ -1,8 +1,11 @@
 """Writing to a terminal that may hang or go away."""
 
+import os
+import sys
 from contextlib import suppress
 from queue import Empty, Full
 from threading import Thread
+from typing import Any, TextIO
 
 from textual.drivers.linux_driver import LinuxDriver
 
@@ -18,6 +21,16 @@ class TerminalDriver(LinuxDriver):
     """
 
     behind = False
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._file = drawn_on() or self._file
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        if sys.__stdout__ is None or not sys.__stdout__.isatty():  # which Textual would ask
+            with suppress(OSError):
+                return tuple(os.get_terminal_size(self._file.fileno()))
+        return super()._get_terminal_size()
 
     @property
     def flows(self) -> bool:
@@ -45,3 +58,8 @@ class TerminalDriver(LinuxDriver):
             last = Thread(target=self._writer_thread.stop, daemon=True)
             last.start()
             last.join(_LAST_WORDS_S)
+
+
+def drawn_on() -> TextIO | None:
+    """Textual takes standard error, which may go to a file; standard output does as well."""
+    return next((one for one in (sys.__stderr__, sys.__stdout__) if one is not None and one.isatty()), None)
