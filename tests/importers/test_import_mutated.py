@@ -64,3 +64,28 @@ def test_an_operation_that_is_no_name_is_a_reason_and_not_a_fault(tmp_path):
     (tmp_path / "spans.json").write_text(json.dumps({"trace_id": "t", "spans": spans}))
     report = import_file(tmp_path / "spans.json", tmp_path / "out.jsonl", Options())
     assert (report.read, report.kept) == (3, 2)
+
+
+def test_values_of_other_kinds_inside_lists_and_times_beyond_any_clock(tmp_path):
+    said = {"key": "gen_ai.input.messages", "value": {"arrayValue": {"values": "none"}}}
+    known = [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}, said]
+    odd = [{"key": "x", "value": {"kvlistValue": values}} for values in (None, [], "x", {"values": [None, 5, []]})]
+    span = {"spanId": "s", "startTimeUnixNano": 10**400, "endTimeUnixNano": 10**500, "attributes": known + odd}
+    texts = ["a", {"contents": ["b", 5]}, {"contents": True}, 7, None]
+    long = [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+            {"key": "gen_ai.usage.input_tokens", "value": {"intValue": "9" * 15}}]  # fmt: skip
+    files = (
+        {"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": long}]}]}]},
+        {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]},
+        {"text": None, "texts": True},
+        {"timestamp": 0, "input_length": 10**400, "output_length": 5},
+        {"texts": texts},
+    )
+    for number, content in enumerate(files):
+        (there := tmp_path / f"{number}.json").write_text(json.dumps(content))
+        try:
+            report = import_file(there, out := tmp_path / f"{number}.jsonl", Options())
+        except VtuneError as refusal:
+            assert refusal.what and refusal.mend and number < 4
+        else:
+            assert report.kept == 1 and recording.load(out).requests[0].body["messages"][0]["content"] == "a\nb"

@@ -96,10 +96,14 @@ def _media(row: dict[str, Any]) -> str | None:
 
 def _words(row: dict[str, Any]) -> str | None:
     texts = [row["text"]] if isinstance(row.get("text"), str) else row.get("texts")
-    flat = [
-        t if isinstance(t, str) else " ".join(t.get("contents", ())) for t in texts or () if isinstance(t, (str, dict))
-    ]
-    return "\n".join(flat) or None
+    flat = [_contents(text) for text in texts] if isinstance(texts, list) else []
+    return "\n".join(text for text in flat if text) or None
+
+
+def _contents(text: Any) -> str:
+    """A text, or an object that names its batch of them."""
+    held = text.get("contents") if isinstance(text, dict) else [text]
+    return " ".join(part for part in held if isinstance(part, str)) if isinstance(held, list) else ""
 
 
 def _extra(row: dict[str, Any]) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def _since_1970(stamp: Any) -> float | None:
         number: int | float = int(stamp) if isinstance(stamp, str) and stamp.isdigit() else stamp
         if isinstance(number, str):
             return nanoseconds(number)[0]
-        if isinstance(number, bool) or not isinstance(number, (int, float)):
+        if isinstance(number, bool) or not isinstance(number, (int, float)) or not abs(number) < _BEYOND:
             return None
         unit = next(unit for size, unit in _EPOCHS if abs(number) >= size)
         return number * {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[unit]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+_COUNTABLE = 1 << 62
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
 
@@ -74,7 +75,7 @@ def whole(value: object) -> int | None:
             return None
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf")) or value != int(value)):
         return None
-    return int(value) if isinstance(value, (int, float)) and value >= 0 else None
+    return int(value) if isinstance(value, (int, float)) and 0 <= value < _COUNTABLE else None
 
 
 def text(value: object) -> str | None:

@@ -7,6 +7,7 @@ from tui.traffic.importers import chat_parts, genai, reply
 from tui.traffic.importers.clock import between
 from tui.traffic.importers.format import Format, Rows
 from tui.traffic.importers.found import CHAT, COMPLETIONS, Found, Made, Skip, text, usage, whole
+from tui.traffic.importers.lengths import LONGEST
 from tui.traffic.importers.sniff import Sniffed
 from tui.traffic.importers.source import Source
 
@@ -176,6 +177,8 @@ def _lengths(found: Found, counts: dict[str, int] | None) -> Found | Skip:
     tokens = (counts or {}).get("prompt_tokens")
     if not tokens:
         return Skip(found.line, "the prompt's content was not captured, nor its length")
+    if tokens > LONGEST:
+        return Skip(found.line, f"over {LONGEST:,} tokens", f"{tokens:.3g} tokens")
     found.path, found.made = COMPLETIONS, Made(tokens)
     if found.output_tokens:
         found.body = {"max_tokens": found.output_tokens, "ignore_eos": True}
@@ -226,10 +229,10 @@ def _otlp(value: Any) -> Any:
     kind, inner = next(iter(value.items()))
     if kind == "intValue":
         return whole(inner)
-    if kind == "arrayValue":
-        return [_otlp(item) for item in (inner or {}).get("values", ())]
-    if kind == "kvlistValue":
-        return {str(i.get("key")): _otlp(i.get("value")) for i in (inner or {}).get("values", ())}
+    if kind in ("arrayValue", "kvlistValue"):
+        items = inner.get("values") if isinstance(inner, dict) else None
+        listed = items if isinstance(items, list) else []
+        return _attributes(listed) if kind == "kvlistValue" else [_otlp(item) for item in listed]
     return inner if kind.endswith("Value") else value
 
 
