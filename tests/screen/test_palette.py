@@ -53,6 +53,15 @@ async def test_a_command_can_be_clicked() -> None:
         assert ("replay",) in controls.calls
 
 
+async def test_where_there_is_no_room_beside_a_name_nothing_stands_there() -> None:
+    app = VtuneApp(FakeControls(scenes.ready()))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        assert "replay: start" in text(app) and "…" not in text(app).split("replay: start")[1]
+
+
 async def test_a_theme_is_chosen_by_its_name() -> None:
     app = VtuneApp(FakeControls(scenes.ready()))
     async with app.run_test(size=SIZE) as pilot:

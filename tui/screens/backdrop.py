@@ -7,9 +7,11 @@ behind a window nobody reads, and what is coloured there draws the eye away from
 
 from typing import Any
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.renderables.background_screen import BackgroundScreen
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.visual import Visual
 
@@ -24,8 +26,7 @@ class Backdrop(Visual):
     def of(cls, behind: BackgroundScreen) -> "Backdrop":
         styles, tint = behind.screen.styles, behind.color
         faint = Style.from_color((styles.color + tint).rich_color, (styles.background + tint).rich_color)
-        lines = behind.screen._compositor.render_strips()
-        return cls([Strip([Segment(line.text, faint)], line.cell_length) for line in lines])
+        return cls([Strip([Segment(line, faint)], cell_len(line)) for line in _lines(behind.screen)])
 
     def render_strips(self, width: int, height: int | None, style: Any, options: Any) -> list[Strip]:
         lines = self._strips if height is None else self._strips[:height]
@@ -36,6 +37,30 @@ class Backdrop(Visual):
 
     def get_height(self, rules: Any, width: int) -> int:
         return len(self._strips)
+
+
+def _lines(screen: Screen[Any]) -> list[str]:
+    """What a screen shows, as text. In its colours it would be cut into hundreds of pieces first."""
+    rows = [[" "] * screen.size.width for _ in range(screen.size.height)]
+    for widget, (region, clip) in reversed(screen._compositor.visible_widgets.items()):  # the front last
+        seen = region.intersection(clip)
+        for y, strip in enumerate(widget.render_lines(seen.translate(-region.offset)), seen.y):
+            rows[y][seen.x : seen.right] = _cells(strip.text)
+    return ["".join(row) for row in rows]
+
+
+def _cells(text: str) -> list[str]:
+    """A character a cell; of a wide one the second cell is empty, and what has no width stands beside its neighbour."""
+    if cell_len(text) == len(text):
+        return list(text)
+    cells: list[str] = []
+    for char in text:
+        width = cell_len(char)
+        if width or not cells:
+            cells += [char, *[""] * (width - 1)]
+        else:
+            cells[-1] += char
+    return cells
 
 
 class Backed:

@@ -16,8 +16,10 @@ from tui.widgets.panel import words
 from tui.widgets.plain import plain
 
 _WIDEST = 90  # as in the stylesheet
-_FRAME = 6
+_FRAME = 5
 """Cells of its border, its padding and a scroll bar."""
+_TELLS = 16
+"""Cells from which what stands beside a choice tells something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ def room(names: Iterable[str], screen: int) -> tuple[int, int]:
 
 
 def line(name: Content, beside: str, left: int, width: int) -> Content:
-    """A choice and what stands beside it."""
+    """A choice and what stands beside it, if there is room for it."""
+    if width - left < _TELLS:
+        return name.stylize_before("bold").truncate(width, ellipsis=True)
     gap = " " * max(1, left - name.cell_length)
     return words(name.stylize_before("bold"), gap, (plain(beside, 300), "$dim")).truncate(width, ellipsis=True)

@@ -97,7 +97,8 @@ class HelpScreen(Once, ModalScreen[None]):
             text = HelpText(self._offered, self._place)
             # Known beforehand, so that it is laid out once and not again for its scroll bar.
             width = min(_WIDEST, self.app.size.width) - _FRAME
-            box.show_vertical_scrollbar = len(text.lines(width)) > self.app.size.height - 2
+            if len(text.lines(width - 1)) > self.app.size.height - 2:
+                box.styles.overflow_y, box.show_vertical_scrollbar = "scroll", True
             yield text
 
     def on_mount(self) -> None:
@@ -111,13 +112,13 @@ class HelpText(Lines):
     def __init__(self, bindings: list[Binding], place: str) -> None:
         super().__init__()
         self._offered, self._place = bindings, place
-        self._made: tuple[int, list[Content]] = (0, [])
+        self._made: dict[int, list[Content]] = {}
 
     def lines(self, width: int) -> list[Content]:
         """Asked for several times while the window finds its size."""
-        if self._made[0] != width:
-            self._made = width, self._all(width)
-        return self._made[1]
+        if width not in self._made:
+            self._made[width] = self._all(width)
+        return self._made[width]
 
     def _all(self, width: int) -> list[Content]:
         rows = self._here(width)

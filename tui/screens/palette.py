@@ -9,12 +9,15 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.fuzzy import Matcher
 from textual.screen import ModalScreen
+from textual.style import Style
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from tui.screens.choose import line, room
 from tui.screens.once import Once
 from tui.widgets.plain import plain
+
+_FOUND = Style(underline=True)
 
 
 class Palette(Once, ModalScreen[SystemCommand | None]):
@@ -57,7 +60,7 @@ class Palette(Once, ModalScreen[SystemCommand | None]):
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        matcher = Matcher(event.value) if event.value else None
+        matcher = Matcher(event.value, match_style=_FOUND) if event.value else None
         self._found = self._commands if matcher is None else _best(matcher, self._commands)
         found = self.query_one(OptionList)
         nothing = Option(Content.styled("nothing of that name", "$dim"), disabled=True)
