@@ -7,6 +7,7 @@ import pytest
 from made_prompts import SHARED, STABLE, TAIL, ceiling, chat, kinds, look, question
 
 from tui.traffic.importers import Options, opened
+from tui.traffic.inspect import doctor
 from tui.traffic.inspect.difference import shown
 from tui.traffic.inspect.mends import tidied
 from tui.traffic.recording import Request
@@ -74,6 +75,33 @@ def test_each_of_many_groups_has_its_own_cause_and_all_are_told():
     found = look(requests)
     assert kinds(found) == ["number"] * len(labels) and {one.requests for one in found.breaks} == {4}
     assert found.ceiling == ceiling(found.mended) > 0.6
+
+
+class Marking:
+    """A mend that leaves its mark on every prompt."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def apply(self, requests):
+        return [replace(r, body={"prompt": r.body["prompt"] + self.mark}) for r in requests]
+
+
+class Scores:
+    """Stands in for the counting: what is reached with which marks."""
+
+    def __init__(self, **reached):
+        self.reached = reached
+
+    def ceiling(self, requests):
+        return self.reached[requests[0].body["prompt"]]
+
+
+def test_a_mend_that_only_makes_up_for_a_bad_one_goes_with_it():
+    bad, cure = Marking("b"), Marking("c")
+    scores = Scores(x=0.5, xb=0.3, xc=0.5, xbc=0.4)
+    one = Request("r", 0.0, "/v1/completions", {"prompt": "x"})
+    assert doctor._worthwhile([bad, cure], [one], scores) == []
 
 
 PASSAGES = [f"{word} " * 16 for word in ("amber", "birch", "cedar", "delta")]

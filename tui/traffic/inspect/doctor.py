@@ -59,13 +59,16 @@ def examine(requests: Sequence[Request], counted: Counted) -> Diagnosis:
 
 
 def _worthwhile(mends: list[Mend], requests: Sequence[Request], counted: Counted) -> list[Mend]:
-    """Without those that the others make up for, the last found first."""
-    kept, reached = mends, counted.ceiling(applied(mends, requests))
-    for mend in reversed(mends):
-        fewer = [other for other in kept if other != mend]
-        changed = counted.ceiling(applied(fewer, requests))
-        if reached - changed < LEAST_GAIN:
-            kept, reached = fewer, changed
+    """Without those that the others make up for, the last found first; again, as long as one that is left out has made
+    another one needless."""
+    kept, reached, before = mends, counted.ceiling(applied(mends, requests)), None
+    while kept != before:
+        before = kept
+        for mend in reversed(before):
+            fewer = [other for other in kept if other != mend]
+            changed = counted.ceiling(applied(fewer, requests))
+            if reached - changed < LEAST_GAIN:
+                kept, reached = fewer, changed
     return kept
 
 
