@@ -180,3 +180,15 @@ def test_other_containers_of_spans_and_lines_of_other_signals(tmp_path):
         same(imported(lines(tmp_path / f"{name}l", value, value), limit=1)[0])
     mixed = lines(tmp_path / "mixed.jsonl", {"resourceMetrics": []}, {"resourceSpans": []}, held["old.json"])
     assert imported(mixed)[1].kept == 1
+
+
+def test_a_call_that_a_framework_and_its_client_both_tell_is_one_request(tmp_path):
+    spans = [
+        span(TRACELOOP, spanId="client", parentSpanId="framework"),
+        span(OPENINFERENCE | {"llm.input_messages": [{**NESTED[1], "message.content": "other"}]}, spanId="next"),
+        span(TRACELOOP, spanId="framework", parentSpanId="root"),
+        span(TRACELOOP, spanId="again", parentSpanId="root"),  # asked a second time
+    ]
+    loaded, report = imported(exported(tmp_path / "twice.json", *spans))
+    assert [r.id for r in loaded.requests] == ["client", "next", "again"]
+    assert report.skipped["the same call as the span around it or inside it"][0] == 1

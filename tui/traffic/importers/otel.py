@@ -1,6 +1,7 @@
 """OpenTelemetry GenAI spans: OTLP/JSON, a span a line, inference-perf's session files, and logs of spans' events."""
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Any
 
 from tui.traffic.importers import chat_parts, genai, reply
@@ -33,19 +34,22 @@ _SETTINGS = {
 _INVOCATION = (*_SETTINGS.values(), "max_completion_tokens", "response_format", "tool_choice", "parallel_tool_calls")
 _PROMPT_TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
 _OUTPUT_TOKENS = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
+_TWICE = "the same call as the span around it or inside it"
 _WAITING = 10_000  # prompts whose answers have not come
 
 
 def rows(source: Source) -> Rows:
     """Spans that make no text (tools, agents, HTTP) are skipped with their kind."""
     waiting: dict[tuple[Any, Any], dict[str, Any]] = {}
+    told: dict[bytes, tuple[Any, Any]] = {}
     for line, span in _spans(source):
         if not isinstance(span, dict):
             yield Skip(line, str(span))
         elif "body" in span or "severityNumber" in span or "eventName" in span:
             yield from _logged(waiting, line, span)
         else:
-            yield _span(line, span)
+            found = _span(line, span)
+            yield Skip(line, _TWICE) if isinstance(found, Found) and _is_told(told, found, span) else found
     yield from (_span(span["line"], span) for span in waiting.values())
 
 
@@ -89,6 +93,17 @@ def _held(row: dict[str, Any]) -> Iterator[Any]:
     for key in (*_RESOURCES, *_SCOPES):
         for one in row[key] if isinstance(row.get(key), list) else ():
             yield from _held(one) if isinstance(one, dict) else ()
+
+
+def _is_told(told: dict[bytes, tuple[Any, Any]], found: Found, span: dict[str, Any]) -> bool:
+    """Whether the span around it, or one inside it, is the same call: a framework and its client may both write one."""
+    if found.made is not None:
+        return False
+    parent = _first(span, "parentSpanId", "parent_span_id", "parent_id")
+    prompt = repr((_id(span, "trace"), found.body.get("messages"), found.body.get("prompt")))
+    name = blake2b(prompt.encode(errors="replace"), digest_size=16).digest()
+    other, others_parent = told.setdefault(name, (found.id, parent))
+    return other != found.id and found.id is not None and (parent == other or others_parent == found.id)
 
 
 def _logged(waiting: dict[tuple[Any, Any], dict[str, Any]], line: int, record: dict[str, Any]) -> Rows:
