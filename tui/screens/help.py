@@ -71,6 +71,9 @@ _ALSO = {
     "startup": ("log", "end-engine", "copy-command"), "failure": ("restart", "undo", "log", "copy-command"),
 }  # fmt: skip
 
+_made: dict[tuple[object, ...], list[Content]] = {}
+"""Lines of a place's help, by all that they depend on."""
+
 
 def here(screen: Screen[object]) -> str:
     """The place that the person is in: an area, the log, a start or a failure."""
@@ -112,13 +115,13 @@ class HelpText(Lines):
     def __init__(self, bindings: list[Binding], place: str) -> None:
         super().__init__()
         self._offered, self._place = bindings, place
-        self._made: dict[int, list[Content]] = {}
 
     def lines(self, width: int) -> list[Content]:
-        """Asked for several times while the window finds its size."""
-        if width not in self._made:
-            self._made[width] = self._all(width)
-        return self._made[width]
+        """Asked for several times while the window finds its size, and the same each time that it opens."""
+        of = (self._place, width, tuple(one.id for one in self._offered), tuple(_keymap(self.app).items()))
+        if of not in _made:
+            _made[of] = self._all(width)
+        return _made[of]
 
     def _all(self, width: int) -> list[Content]:
         rows = self._here(width)
