@@ -87,6 +87,16 @@ async def test_why_a_key_did_nothing_is_told_for_a_moment_and_moves_nothing() ->
         assert "no lever is changed" not in text(app)
 
 
+async def test_of_an_engine_that_is_only_watched_no_lever_is_offered() -> None:
+    app = VtuneApp(FakeControls(scenes.attached()))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        last = text(app).split("\n")[-1]
+        assert "toggle" not in last and "edit" not in last and "r replay" in last
+        titles = [command.title for command in app.get_system_commands(app.screen)]
+        assert "engine: end" not in titles and not [title for title in titles if title.startswith("lever:")]
+
+
 async def test_a_number_of_the_area_in_hand_is_copied_and_told() -> None:
     app = VtuneApp(FakeControls(scenes.compared()))
     async with app.run_test(size=SIZE) as pilot:

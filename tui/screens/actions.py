@@ -44,6 +44,8 @@ def useful(action: str, snapshot: Snapshot, pending: bool) -> bool:
     serves = state in ("ready", "attached")
     if action in ("undo", "drop", "apply"):
         return pending
+    if action in ("lever.toggle", "lever.edit"):
+        return state not in ("attached", "unreachable")  # an engine that vtune only watches
     if action in ("copy", "maximise", "pause", "recording") and state in BROKEN:
         return False  # the room is for what brings the engine back
     if action == "cancel":

@@ -6,6 +6,7 @@ from functools import partial
 from textual.app import SystemCommand
 
 from tui import paths
+from tui.screens.actions import useful
 from tui.screens.dashboard import Dashboard
 from tui.session.snapshot import Snapshot
 from tui.traffic.recording import SUFFIXES
@@ -17,7 +18,8 @@ from tui.widgets.plain import plain
 def commands(dashboard: Dashboard, snapshot: Snapshot) -> Iterable[SystemCommand]:
     """What can be done now; levers with the value that they would get."""
     yield from _replay(dashboard, snapshot)
-    yield from _levers(dashboard, snapshot)
+    if useful("lever.toggle", snapshot, dashboard.hands.pending):
+        yield from _levers(dashboard, snapshot)
     yield from _engine(dashboard, snapshot)
     yield from _recordings(dashboard, snapshot)
     for run in snapshot.runs:
@@ -70,7 +72,8 @@ def _edit(dashboard: Dashboard, name: str) -> None:
 
 def _engine(dashboard: Dashboard, snapshot: Snapshot) -> Iterator[SystemCommand]:
     yield _hands(dashboard, "engine: restart", "restart", "Start the engine again with the levers as asked")
-    yield _hands(dashboard, "engine: end", "end_engine", "Free its memory; restart starts it again")
+    if useful("end-engine", snapshot, dashboard.hands.pending):
+        yield _hands(dashboard, "engine: end", "end_engine", "Free its memory; restart starts it again")
     if snapshot.engine.argv:
         yield SystemCommand(
             "engine: copy command line", "As a line for a POSIX shell", dashboard.action_copy_command
