@@ -150,8 +150,10 @@ def test_events_that_are_logged_apart_from_their_span(tmp_path):
 def test_a_prompt_that_a_limit_cut_is_never_replayed_as_if_whole(tmp_path):
     gap = {key: value for key, value in TRACELOOP.items() if not key.startswith("gen_ai.prompt.1.")}
     unseen = [("gen_ai.user.message", {"role": "user"}), ("gen_ai.assistant.message", {"content": "half"})]
-    spans = [span(gap), span(TRACELOOP, droppedAttributesCount=3), span(COMMON, *unseen)]
+    empty = COMMON | {"gen_ai.input.messages": ""}
+    spans = [span(gap), span(TRACELOOP, droppedAttributesCount=3), span(COMMON, *unseen), span(empty)]
     loaded, report = imported(exported(tmp_path / "cut.json", *spans))
+    assert (report.read, report.kept) == (4, 2)
     assert report.skipped["the prompt was cut by an attribute limit"][0] == 2
     assert len(loaded.requests[0].body["prompt"]) == 30 and "speculative decoding" in report.rules_out
 

@@ -37,7 +37,7 @@ def is_prompted(attributes: dict[str, Any]) -> bool:
 def prompt(attributes: dict[str, Any]) -> Any:
     """Messages, a text, texts, or JSON text of them; None where the prompt was not captured."""
     for name in (*_PROMPTS, "input.value"):
-        if (found := _listed(attributes, name)) is not None:
+        if (found := _listed(attributes, name)) not in (None, "", []):
             return _messages(found) if isinstance(found, list) else found
     return None
 
