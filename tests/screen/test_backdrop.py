@@ -24,3 +24,16 @@ async def test_it_is_the_text_of_the_screen_cell_by_cell(size) -> None:
         await pilot.press("question_mark")
         await pilot.pause()
         assert _lines(app.dashboard)[-1].rstrip().endswith("palette")
+
+
+async def test_it_stands_when_the_terminal_shrinks_under_a_window() -> None:
+    app = VtuneApp(FakeControls(scenes.replaying()))
+    async with app.run_test(size=(160, 48)) as pilot:
+        await pilot.pause()
+        await pilot.press("question_mark")
+        for size in ((80, 24), (30, 6), (200, 60)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            app.simulate_key("x")
+        lines = _lines(app.dashboard)
+        assert len(lines) == 60 and {len(line) for line in lines} == {200}

@@ -41,9 +41,10 @@ class Backdrop(Visual):
 
 def _lines(screen: Screen[Any]) -> list[str]:
     """What a screen shows, as text. In its colours it would be cut into hundreds of pieces first."""
-    rows = [[" "] * screen.size.width for _ in range(screen.size.height)]
-    for widget, (region, clip) in reversed(screen._compositor.visible_widgets.items()):  # the front last
-        seen = region.intersection(clip)
+    laid_out = screen._compositor  # at a size which the screen may not have any more
+    rows = [[" "] * laid_out.size.width for _ in range(laid_out.size.height)]
+    for widget, (region, clip) in reversed(laid_out.visible_widgets.items()):  # the front last
+        seen = region.intersection(clip).intersection(laid_out.size.region)
         for y, strip in enumerate(widget.render_lines(seen.translate(-region.offset)), seen.y):
             rows[y][seen.x : seen.right] = _cells(strip.text)
     return ["".join(row) for row in rows]
