@@ -117,7 +117,7 @@ class VtuneApp(App[None]):
     def _begin(self) -> None:
         """What can wait for the first paint."""
         self._garbage.begin()
-        self.set_interval(1.0, lambda: self._garbage.look(self._pressed))
+        self.set_interval(0.25, lambda: self._garbage.look(self._pressed, alone=len(self.screen_stack) == 1))
         if self._hint:
             self.dashboard.query_one(Hint).begin()
         self.run_worker(self._open(), name="start", group="hands")

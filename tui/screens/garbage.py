@@ -7,11 +7,17 @@ takes longer than the window.
 import gc
 import time
 
-QUIET_S = 1.5
+QUIET_S = 0.35
 """So long after a key nobody waits for an answer."""
-EVERY_S = 20.0
-AT_LATEST_S = 120.0
+EVERY_S = 3.0
+"""Each window leaves garbage behind that takes 4 ms: that of a few at a time."""
+AT_LATEST_S = 10.0
 """Where keys never stop coming."""
+SETTLED_S = 4.0
+"""So long after the first paint the session and its libraries are there. They stay, and to look through them once
+would take half a second."""
+LONG_S = 0.05
+"""What is kept has grown so far that it is left alone from then on as well."""
 
 _YOUNG = 2_000
 """Objects: what is young is looked through as it is made, for it is little."""
@@ -19,10 +25,10 @@ _NEVER = 1_000_000
 
 
 class Garbage:
-    """`begin` after the first paint, then `look` every second or so. `pressed` is when the last key came, monotonic."""
+    """`begin` after the first paint, then `look` a few times a second."""
 
     def __init__(self) -> None:
-        self._next = self._latest = 0.0
+        self._began = self._next = self._latest = 0.0
         self._settled = False
         self._before = gc.get_threshold()
 
@@ -31,17 +37,24 @@ class Garbage:
         gc.freeze()
         gc.set_threshold(_YOUNG, 10, _NEVER)
         gc.enable()
+        self._began = time.monotonic()
         self._put_off()
 
-    def look(self, pressed: float) -> bool:
-        """Collect if it is time to, and quiet; whether it was done."""
+    def look(self, pressed: float, alone: bool) -> bool:
+        """Collect if it is time to, and quiet; whether it was done.
+
+        `pressed` is when the last key came, monotonic; `alone`: no window lies over the dashboard, so that all there is
+        will stay.
+        """
         now = time.monotonic()
+        if alone and not self._settled and now - self._began >= SETTLED_S:
+            gc.freeze()
+            self._settled = True
         if now < self._next or (now - pressed < QUIET_S and now < self._latest):
             return False
         gc.collect()
-        if not self._settled:  # the session and its libraries are open now, and stay as well
+        if alone and time.monotonic() - now > LONG_S:
             gc.freeze()
-            self._settled = True
         self._put_off()
         return True
 
