@@ -41,9 +41,6 @@ def run(args: argparse.Namespace) -> int:
         args.upstream, args.out, host, port, append=args.append, force=args.force,
         mask_secrets=args.mask_secrets, timeout_s=args.timeout,
     )  # fmt: skip
-    from tui.traffic.punctual import be_punctual
-
-    be_punctual()  # what passes is on its way to a person; the process that writes it down has time
     return asyncio.run(_record(spec, args.json))
 
 
@@ -57,12 +54,14 @@ def address(text: str) -> tuple[str, int]:
 
 
 async def _record(spec: RecordSpec, json_target: str | None) -> int:
+    from tui.traffic.punctual import be_punctual
     from tui.traffic.recorder import Recorder
 
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, ended.set)
     recorder = await Recorder.start(spec, _say)
+    be_punctual()  # what passes is on its way to a person; the process that writes it down has time
     _say(f"recording {recorder.url} -> {spec.upstream.split('?')[0]} into {spec.out_path}; ctrl+c ends it")
     await ended.wait()
     if recorder.in_flight:
