@@ -175,27 +175,32 @@ def _of_run(base: MetricsView, engine: EngineRecord, run: RunRecord) -> MetricsV
     trace, total, windows = run.trace, run.trace.total, run.trace.windows()
     prefix = _switch(engine, "prefix-caching")
     speculative = _switch(engine, "speculative")
-    return replace(
+    seen = replace(
         base,
-        kv_usage=tuple((step.t, step.kv_usage) for step in windows),
-        kv_peak=trace.kv_peak,
         prefix_state=prefix,
-        prefix_window=tuple((s.t, ratio(s.hits, s.queries)) for s in windows) if prefix != "off" else (),
-        prefix_run=total.hit_rate if prefix != "off" else None,
-        prefix_ceiling=run.ceiling,
         speculative_state=speculative,
         speculative_method=_method(engine),
+        kv_usage=tuple((step.t, step.kv_usage) for step in windows),
+        kv_peak=trace.kv_peak,
+        prefix_ceiling=run.ceiling,
+        preemptions=total.preemptions,
+        output_tokens_per_s=_rates(windows, "output"),
+        prompt_tokens_per_s=_rates(windows, "prompt"),
+    )
+    if run.state == "preparing":  # it warms up: what those prompts find in the cache is nothing of the run's
+        return seen
+    return replace(
+        seen,
+        prefix_window=tuple((s.t, ratio(s.hits, s.queries)) for s in windows) if prefix != "off" else (),
+        prefix_run=total.hit_rate if prefix != "off" else None,
         acceptance_window=tuple((s.t, ratio(s.accepted, s.drafted)) for s in windows) if speculative != "off" else (),
         acceptance_rate=total.acceptance_rate,
         mean_acceptance_length=total.mean_acceptance_length,
         per_position=total.per_position,
         tokens_per_step=total.tokens_per_step,
+        step_window=tuple((s.t, ratio(s.output, s.steps)) for s in windows) if speculative == "on" else (),
         draft_kv_tokens=draft_cost(engine),
         copied_share=part(run.result or {}, "speculative", "copied", "share"),
-        step_window=tuple((s.t, ratio(s.output, s.steps)) for s in windows) if speculative == "on" else (),
-        preemptions=total.preemptions,
-        output_tokens_per_s=_rates(windows, "output"),
-        prompt_tokens_per_s=_rates(windows, "prompt"),
     )
 
 
